@@ -1,0 +1,1 @@
+"""Exonerate finds the layer that is really to blame when an LLM service misbehaves."""

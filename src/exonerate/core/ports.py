@@ -1,0 +1,49 @@
+"""What the jobs ask of the world; adapters provide it, `compose` puts the two together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeAlias
+
+from exonerate.core.case.records import Record, RecordKind
+from exonerate.core.instant import Instant
+from exonerate.core.json_types import JsonObject
+from exonerate.core.scene import Event, Scene
+
+Progress: TypeAlias = Callable[[str, float | None], None]
+"""Called with what is being done and, where it is known, the fraction that is finished."""
+
+
+class Clock(Protocol):
+    """The only source of time."""
+
+    def now(self) -> Instant:
+        """Monotonic nanoseconds."""
+
+    def wall(self) -> str:
+        """UTC wall time, ISO 8601 with microseconds; for labels, never for durations."""
+
+
+class Ledger(Protocol):
+    """Append-only store of records and of raw data named by their SHA-256."""
+
+    def append(
+        self, *, case: str, kind: RecordKind, body: JsonObject, run: str | None = None
+    ) -> Record:
+        """Write one record durably and return it; raises ExonerateError when it cannot."""
+
+    def records(self, *, case: str | None = None, run: str | None = None) -> Sequence[Record]:
+        """Every record (of a case, of a run), in order."""
+
+    def put_blob(self, content: bytes) -> str:
+        """Store raw bytes durably; returns their hex SHA-256."""
+
+    def get_blob(self, sha256: str) -> bytes:
+        """The bytes of that hash; raises ExonerateError when they are missing or altered."""
+
+
+class Player(Protocol):
+    """Performs scenes."""
+
+    async def play(self, scene: Scene, progress: Progress) -> Sequence[Event]:
+        """Every event of the scene, in the order of their stamps."""

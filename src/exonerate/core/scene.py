@@ -1,0 +1,217 @@
+"""A scene: what shall be done to the world, as data, before anything is done.
+
+Theory of operation
+-------------------
+A pure `decide` returns a `Scene`. The job writes it into the ledger (intent), the one player
+performs it and returns `Event`s stamped on one monotonic clock, the job writes those down too,
+and `decide` is asked again. So everything that touched the world can be read, and refolded,
+from the ledger.
+
+Activities of a scene run in one task group. Each begins `start_s` after the scene began, or after
+every activity named in `after` has ended well; when one of those failed, the activity is skipped
+and says so in an event of kind ``skipped``. A `Stall` trigger starts more activities while a probe
+is waiting for its answer.
+
+Rules: a scene holds no secret (headers and prompts are recipes or references), every activity
+carries its own limit in time, and unknown kinds are refused by the codec in `scene_json`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from exonerate.core.json_types import JsonObject
+
+Connection: TypeAlias = Literal["reuse", "fresh"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptRecipe:
+    """How the prompt of each round is made: seeded, so that it can be made again.
+
+    `prompt_tokens` counts the first round; every later round adds `growth_tokens` of history.
+    `salt` keeps a prefix cache from being hit by accident: equal salts share their prefix.
+    """
+
+    seed: int
+    prompt_tokens: int
+    growth_tokens: int = 0
+    salt: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestRecipe:
+    """One request as the victim sends it; the body is made from the prompt recipe.
+
+    `body_ref` names a JSON file with the victim's own body; `api_key_env` names the environment
+    variable that holds the key. Neither value ever enters a scene.
+    """
+
+    path: str
+    model: str
+    prompt: PromptRecipe
+    max_tokens: int
+    stream: bool = True
+    api_key_env: str | None = None
+    body_ref: str | None = None
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProbeSession:
+    """Rounds sent one after the other at one hop, as the victim sends them.
+
+    Emits one event of kind ``exchange`` for each round that was begun.
+    A round that waits longer than `deadline_s` is given up and its connection is closed.
+    """
+
+    name: str
+    hop: str
+    url: str
+    request: RequestRecipe
+    rounds: int
+    connection: Connection
+    think_s: float
+    deadline_s: float
+    stop_after_failure: bool = True
+    start_s: float = 0.0
+    after: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SampleMetrics:
+    """The metrics page of a hop, read `count` times, `every_s` apart.
+
+    Emits ``metrics`` events: `{"hop", "age_s", "values": {canonical name: number}}` or
+    `{"hop", "error"}`.
+    """
+
+    name: str
+    hop: str
+    url: str
+    count: int = 3
+    every_s: float = 0.25
+    start_s: float = 0.0
+    after: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchSockets:
+    """TCP byte counters of every local socket that talks to `host:port`, read repeatedly.
+
+    Emits ``sockets`` events; see `adapters.sockets` for the rows.
+    """
+
+    name: str
+    hop: str
+    host: str
+    port: int
+    count: int = 3
+    every_s: float = 0.25
+    start_s: float = 0.0
+    after: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadCell:
+    """Closed-loop load at one concurrency: the unit of a benchmark and of an A/B.
+
+    Emits one ``cell`` event: concurrency, window start and end, one row per request.
+    `warmup_requests` are sent first and are not in the rows.
+    """
+
+    name: str
+    hop: str
+    url: str
+    request: RequestRecipe
+    concurrency: int
+    requests: int
+    deadline_s: float
+    warmup_requests: int = 0
+    time_limit_s: float = 120.0
+    start_s: float = 0.0
+    after: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SwapFile:
+    """Replace a file by the bytes of a stored blob, if it still has the expected hash.
+
+    Emits ``swapped`` (`{"path", "from_sha256", "to_sha256", "method"}`) or ``failed``.
+    """
+
+    name: str
+    path: str
+    expected_sha256: str
+    target_sha256: str
+    start_s: float = 0.0
+    after: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestartService:
+    """Stop a service, start it again and wait until it is ready.
+
+    Emits ``restarted`` (`{"service", "pid", "ready_s"}`) or ``failed``.
+    """
+
+    name: str
+    service: str
+    start_s: float = 0.0
+    after: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadSetting:
+    """What each process of a service got: environment and command line, one setting of it.
+
+    Emits ``setting`` (`{"service", "processes": [{"pid", "value" | null}]}`) or ``failed``.
+    """
+
+    name: str
+    service: str
+    setting: str
+    form: str
+    start_s: float = 0.0
+    after: tuple[str, ...] = ()
+
+
+Activity: TypeAlias = (
+    ProbeSession | SampleMetrics | WatchSockets | LoadCell | SwapFile | RestartService | ReadSetting
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stall:
+    """When a round of `session` has waited longer than `after_s`, play more activities, once.
+
+    With `then_give_up` the waiting round is given up as soon as those activities have ended,
+    which makes the hang provisional (it did not wait for the deadline).
+    """
+
+    session: str
+    after_s: float
+    play: tuple[Activity, ...]
+    then_give_up: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scene:
+    """Activities and triggers, played together on one clock."""
+
+    id: str
+    why: str
+    activities: tuple[Activity, ...]
+    triggers: tuple[Stall, ...] = ()
+    time_limit_s: float = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One raw observation: which activity saw what, when (monotonic nanoseconds)."""
+
+    activity: str
+    at_ns: int
+    kind: str
+    data: JsonObject = field(default_factory=dict)

@@ -1,0 +1,93 @@
+"""The command line: parse, call one job, print one report.
+
+Each command lives in a module of its own and is imported only when it is asked for, so that
+`exonerate --help` starts fast. `COMMANDS` maps the command's words to `module:attribute`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import signal
+import sys
+from typing import NoReturn
+
+import click
+
+from exonerate.errors import ExonerateError
+from exonerate.frontends.cli import exit_status
+
+COMMANDS: dict[str, tuple[str, str]] = {
+    # command: (module:attribute, one-line help shown in the list)
+}
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported when they are used."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Every command, in the order of the table."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the command that was asked for."""
+        entry = COMMANDS.get(cmd_name)
+        if entry is None:
+            return None
+        module_name, attribute = entry[0].split(":")
+        command = getattr(importlib.import_module(module_name), attribute)
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands without importing one of them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, entry[1]) for name, entry in COMMANDS.items()])
+
+
+@click.group(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Start with `exonerate demo`, or at 3 a.m. with `exonerate locate URL URL --model M`.",
+)
+@click.version_option(package_name="exonerate")
+def cli() -> None:
+    """Find the layer that is really to blame when an LLM service misbehaves.
+
+    Data goes to stdout, everything else to stderr. Exit status: 0 nothing wrong or done,
+    1 a finding, 2 you must change something, 3 the evidence does not suffice, 4 a defect of
+    Exonerate, 130 interrupted.
+    """
+
+
+def main(arguments: list[str] | None = None) -> NoReturn:
+    """Run the command line and leave with the exit status that DESIGN promises."""
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        status = cli.main(args=arguments, prog_name="exonerate", standalone_mode=False)
+    except ExonerateError as error:
+        _complain(error.problem, error.hint)
+        status = exit_status.OPERATOR
+    except click.exceptions.Abort:
+        status = exit_status.INTERRUPTED
+    except KeyboardInterrupt:
+        status = exit_status.INTERRUPTED
+    except click.ClickException as error:
+        error.show()
+        status = exit_status.OPERATOR
+    except BrokenPipeError:
+        # The reader of stdout went away (`| head`): nothing is left to say to it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = exit_status.DONE
+    sys.exit(status if isinstance(status, int) else exit_status.DONE)
+
+
+def _interrupt(signum: int, frame: object) -> NoReturn:
+    """SIGTERM ends the program the way Ctrl-C does: every clean-up runs."""
+    raise KeyboardInterrupt
+
+
+def _complain(problem: str, hint: str) -> None:
+    click.echo(f"error: {problem}", err=True)
+    if hint:
+        click.echo(f"\nhint: {hint}", err=True)
