@@ -10,6 +10,7 @@ import importlib
 import os
 import signal
 import sys
+import traceback
 from typing import NoReturn
 
 import click
@@ -41,8 +42,9 @@ class LazyGroup(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands without importing one of them."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, entry[1]) for name, entry in COMMANDS.items()])
+        if COMMANDS:
+            with formatter.section("Commands"):
+                formatter.write_dl([(name, entry[1]) for name, entry in COMMANDS.items()])
 
 
 @click.group(
@@ -79,6 +81,10 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         # The reader of stdout went away (`| head`): nothing is left to say to it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = exit_status.DONE
+    except Exception:  # noqa: BLE001  # the one place that turns our own bugs into exit status 4
+        traceback.print_exc()
+        click.echo("\nerror: this is a defect of Exonerate; please report it", err=True)
+        status = exit_status.DEFECT
     sys.exit(status if isinstance(status, int) else exit_status.DONE)
 
 
