@@ -138,3 +138,18 @@ def test_strange_scene_is_refused(path: list[str | int], value: object, complain
     with pytest.raises(ExonerateError) as refusal:
         scene_from_json(edited(path, value))
     assert complaint in refusal.value.problem
+
+
+@pytest.mark.parametrize(
+    "obj",
+    [
+        {"activity": "p", "at_ns": 1, "kind": "exchange"},
+        {"activity": "p", "at_ns": 1.5, "kind": "exchange", "data": {}},
+        {"activity": "p", "at_ns": 1, "kind": "exchange", "data": []},
+        {"activity": "p", "at_ns": 1, "kind": "exchange", "data": {}, "more": 1},
+    ],
+)
+def test_strange_event_is_refused(obj: dict[str, Any]) -> None:
+    """An event that lacks a part, or has one more, is refused."""
+    with pytest.raises(ExonerateError):
+        event_from_json(obj)

@@ -16,13 +16,14 @@ import dataclasses
 import types
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hints
 
 from exonerate.core.json_types import Json, JsonObject
 from exonerate.core.scene import Activity, Event, PromptRecipe, RequestRecipe, Scene, Stall
 from exonerate.errors import ExonerateError
 
 ACTIVITY_TYPES: Mapping[str, type] = {kind.__name__: kind for kind in get_args(Activity)}
+_EVENT_SCALARS: Mapping[str, type] = {"activity": str, "at_ns": int, "kind": str}
 NESTED_TYPES: frozenset[type] = frozenset({Stall, PromptRecipe, RequestRecipe})
 
 
@@ -54,9 +55,13 @@ def event_to_json(event: Event) -> JsonObject:
 
 def event_from_json(obj: JsonObject) -> Event:
     """The event that the object describes; raises ExonerateError as `scene_from_json` does."""
-    event = _fields_from_json(Event, obj, "event")
-    assert isinstance(event, Event)
-    return event
+    given = _mapping(obj, "event")
+    if given.keys() != _EVENT_SCALARS.keys() | {"data"}:
+        raise _refusal(f"event has the keys {', '.join(given)}")
+    for name, kind in _EVENT_SCALARS.items():
+        _scalar(kind, given[name], f"event.{name}")
+    data = _mapping(given["data"], "event.data")
+    return Event(str(obj["activity"]), cast(int, obj["at_ns"]), str(obj["kind"]), data)
 
 
 def _fields_to_json(value: Any) -> dict[str, Json]:
@@ -168,20 +173,15 @@ def _union(hint: Any, value: object, where: str) -> object:
     return _value_from_json(only, value, where)
 
 
-def _json_object(_hint: Any, value: object, where: str) -> object:
-    return _mapping(value, where)
-
-
 _ORIGINS: Mapping[Any, Callable[[Any, object, str], object]] = {
     tuple: _tuple,
     Literal: _literal,
     Union: _union,
     types.UnionType: _union,
-    Mapping: _json_object,
 }
 
 
-def _mapping(value: object, where: str) -> Mapping[str, object]:
+def _mapping(value: object, where: str) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
         raise _refusal(f"{where} is {value!r}, not an object")
     return value
