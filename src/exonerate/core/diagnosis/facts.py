@@ -5,9 +5,9 @@ Outcomes of a round
 ``ok`` complete; ``slow`` complete, but its first token came later than the stall limit of the
 scene; ``hang`` given up while silent; ``cut`` the body ended before its framing's end;
 ``lost-ending`` the body ended well but the stream never said that it was done; ``refused`` an
-HTTP status of 4xx, ``server-error`` one of 5xx; ``no-answer`` the connection was closed before any byte came;
-``no-connect``; ``corrupt`` complete with defects in its content; ``unfinished`` we were
-interrupted, which says nothing.
+HTTP status of 4xx, ``server-error`` one of 5xx; ``no-answer`` the connection was closed before
+any byte came; ``no-connect``; ``corrupt`` complete with defects in its content; ``unfinished``
+we were interrupted, which says nothing.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from exonerate.core.wire.exchange import Exchange
 from exonerate.core.wire.exchange_json import exchange_from_json
 
 Outcome: TypeAlias = Literal[
-    "ok", "slow", "hang", "cut", "lost-ending", "refused", "server-error", "no-answer", "no-connect",
-    "corrupt", "unfinished",
+    "ok", "slow", "hang", "cut", "lost-ending", "refused", "server-error", "no-answer",
+    "no-connect", "corrupt", "unfinished",
 ]  # fmt: skip
 
 CONTENT_FAULTS = frozenset(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from urllib.parse import urlsplit
 
 from exonerate.core.deployment.model import Deployment, Hop
@@ -76,7 +77,7 @@ def _moving(samples: Sequence[CounterSample]) -> bool:
     """Whether a progress counter rose in more than one step between the readings."""
     for name in PROGRESS_COUNTERS:
         values = [s.values[name] for s in samples if s.values and name in s.values]
-        rises = sum(later > earlier for earlier, later in zip(values, values[1:], strict=False))
+        rises = sum(later > earlier for earlier, later in pairwise(values))
         if rises >= SAMPLES_MIN - 1:
             return True
     return False

@@ -29,15 +29,13 @@ from exonerate.core.diagnosis.meanwhile import answer_held, engine_state, reques
 from exonerate.core.diagnosis.streaming import stream_shape
 from exonerate.core.diagnosis.suspect import Observation
 
+SYMPTOMS = (
+    "ok", "slow", "hang", "cut", "lost-ending", "refused", "server-error", "no-answer",
+    "no-connect", "corrupt", "burst", "jerky", "mixed",
+)  # fmt: skip
 VALUES: Mapping[str, tuple[str, ...]] = {
-    "through": (
-        "ok", "slow", "hang", "cut", "lost-ending", "refused", "server-error", "no-answer", "no-connect",
-        "corrupt", "burst", "jerky", "mixed",
-    ),
-    "beyond": (
-        "ok", "slow", "hang", "cut", "lost-ending", "refused", "server-error", "no-answer", "no-connect",
-        "corrupt", "burst", "jerky", "mixed",
-    ),
+    "through": SYMPTOMS,
+    "beyond": SYMPTOMS,
     "fails-at": ("first-request", "same-request", "varying"),
     "fresh-meanwhile": ("ok", "fails"),
     "beyond-meanwhile": ("ok", "fails"),
