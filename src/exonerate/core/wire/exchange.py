@@ -37,6 +37,9 @@ class ConnectionFacts:
     idle_s: float
     """Since the last byte of the exchange before, when the request was begun; 0 on a fresh one."""
     local_port: int | None
+    addresses_tried: int = 1
+    unsolicited_bytes: int = 0
+    """Bytes that came on the reused connection while nothing was asked; it was then replaced."""
     closed_while_idle: bool = False
     """The peer had closed the reused connection before this request was written; the session
     then opened a new one, as a pooled client does, and this exchange went over that one."""
@@ -58,7 +61,8 @@ class ContentFacts:
     text_characters: int = 0
     defects: tuple[str, ...] = ()
     """Names from a closed list: `invalid-utf8`, `invalid-json`, `framing-in-body`,
-    `duplicated-event`, `special-token`, `error-event`, `html-body`, `text-after-finish`."""
+    `duplicated-event`, `special-token`, `error-event`, `html-body`, `text-after-finish`,
+    `more-events-than-tokens`, `oversized-event`, `bytes-after-end`, `undecodable-coding`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,9 +75,15 @@ class Exchange:
     connection: ConnectionFacts
     request_bytes: int
     begun_ns: int
+    resolved_ns: int | None = None
+    """The name was resolved; None on a reused connection, as are the next two."""
     connected_ns: int | None = None
+    secured_ns: int | None = None
+    """The TLS handshake had ended; None without TLS."""
     written_ns: int | None = None
     first_byte_ns: int | None = None
+    """Of the final answer; interim answers (1xx) are counted in `interim_answers`."""
+    interim_answers: int = 0
     first_token_ns: int | None = None
     last_byte_ns: int | None = None
     ended_ns: int = 0
@@ -85,7 +95,16 @@ class Exchange:
     status: int | None = None
     headers: dict[str, str] = field(default_factory=dict)
     """Answer headers of an allow-list, lower-case names."""
+    http_version: str | None = None
+    framing: str | None = None
+    """How the body ends: `chunked`, `length`, `close` or `none`."""
+    request_id: str = ""
+    """The `x-request-id` that was sent."""
+    read_lateness_ms: float = 0.0
+    """The longest time between the kernel's stamp and our read: how late this client was."""
+    reads: int = 0
     body_bytes: int = 0
+    """As they came, before a content coding was undone."""
     body_complete: bool = False
     """The framing's own end was seen: last chunk, content length reached."""
     content: ContentFacts = field(default_factory=ContentFacts)
