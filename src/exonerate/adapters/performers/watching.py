@@ -48,6 +48,7 @@ class SocketPerformer:
     async def __call__(self, activity: Activity, stage: Stage) -> None:
         """One ``sockets`` event for each reading; a single one where the kernel refuses."""
         assert isinstance(activity, WatchSockets)
+        before: list[JsonObject] | None = None
         for number in range(activity.count):
             if number > 0:
                 await asyncio.sleep(activity.every_s)
@@ -57,7 +58,15 @@ class SocketPerformer:
                 data: JsonObject = {"hop": activity.hop, "rows": None, "error": str(error)}
                 stage.emit(activity.name, "sockets", data)
                 return
-            stage.emit(activity.name, "sockets", {"hop": activity.hop, "rows": rows})
+            same = rows == before
+            stage.emit(
+                activity.name,
+                "sockets",
+                {"hop": activity.hop, "same": True}
+                if same
+                else {"hop": activity.hop, "rows": rows},
+            )
+            before = rows
 
 
 def _talks_to(row: SocketRow, port: int) -> bool:
