@@ -20,6 +20,10 @@ from exonerate.frontends.cli import exit_status
 
 COMMANDS: dict[str, tuple[str, str]] = {
     # command: (module:attribute, one-line help shown in the list)
+    "read": (
+        "exonerate.frontends.cli.read:read",
+        "Read documents and result files as graded evidence.",
+    ),
 }
 
 
