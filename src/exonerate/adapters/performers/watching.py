@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 
 from exonerate.adapters.engines.names import SeriesNames, canonical_values
 from exonerate.adapters.http_get import Page, get_page
@@ -17,19 +18,26 @@ METRICS_TIMEOUT_S = 2.0
 
 
 class MetricsPerformer:
-    """Reads a metrics page several times and turns it into canonical values."""
+    """Reads a metrics page several times and turns it into canonical values.
 
-    def __init__(self, engines: list[SeriesNames]) -> None:
+    Args:
+        engines: the kinds of engine whose series are known.
+        urls: hop name -> metrics URL as the operator wrote it.
+    """
+
+    def __init__(self, engines: list[SeriesNames], urls: Mapping[str, str]) -> None:
         self._engines = engines
+        self._urls = urls
 
     async def __call__(self, activity: Activity, stage: Stage) -> None:
         """One ``metrics`` event for each reading, also where the page does not answer."""
         assert isinstance(activity, SampleMetrics)
+        url = self._urls.get(activity.hop, activity.url)
         for number in range(activity.count):
             if number > 0:
                 await asyncio.sleep(activity.every_s)
             asked_ns = stage.clock.now()
-            page = await get_page(activity.url, timeout_s=METRICS_TIMEOUT_S)
+            page = await get_page(url, timeout_s=METRICS_TIMEOUT_S)
             age_s = (stage.clock.now() - asked_ns) / NS_PER_S
             stage.emit(activity.name, "metrics", self._reading(activity, page, age_s))
 
@@ -48,6 +56,7 @@ class SocketPerformer:
     async def __call__(self, activity: Activity, stage: Stage) -> None:
         """One ``sockets`` event for each reading; a single one where the kernel refuses."""
         assert isinstance(activity, WatchSockets)
+        before: list[JsonObject] | None = None
         for number in range(activity.count):
             if number > 0:
                 await asyncio.sleep(activity.every_s)
@@ -57,7 +66,15 @@ class SocketPerformer:
                 data: JsonObject = {"hop": activity.hop, "rows": None, "error": str(error)}
                 stage.emit(activity.name, "sockets", data)
                 return
-            stage.emit(activity.name, "sockets", {"hop": activity.hop, "rows": rows})
+            same = rows == before
+            stage.emit(
+                activity.name,
+                "sockets",
+                {"hop": activity.hop, "same": True}
+                if same
+                else {"hop": activity.hop, "rows": rows},
+            )
+            before = rows
 
 
 def _talks_to(row: SocketRow, port: int) -> bool:

@@ -21,6 +21,10 @@ from exonerate.frontends.cli import exit_status
 COMMANDS: dict[str, tuple[str, str]] = {
     # command: (module:attribute, one-line help shown in the list)
     "ab": ("exonerate.frontends.cli.ab:command", "compare two values of one knob, blocked"),
+    "read": (
+        "exonerate.frontends.cli.read:read",
+        "Read documents and result files as graded evidence.",
+    ),
 }
 
 
