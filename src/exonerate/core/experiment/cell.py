@@ -3,8 +3,8 @@
 The `cell` event of a `LoadCell` is
 
     {"concurrency", "begun_ns", "ended_ns",
-     "rows": [[begun_ns, first_token_ns | null, ended_ns, output_tokens, "ok" | end code], ...],
-     "instrument": {"cpu_s", "lag_ms_p99", "cpu_share"}}
+     "rows": [[begun_ns, first_token_ns | null, ended_ns, output_tokens, "ok" | end, ...], ...],
+     "instrument": {"cpu_s", "lag_ms_p99", "cpu_share", "client_bound", "why", ...}}
 """
 
 from __future__ import annotations
@@ -17,10 +17,13 @@ from typing import Any
 from exonerate.core.instant import NS_PER_S, seconds_between
 from exonerate.core.json_types import JsonObject
 from exonerate.core.stats.steady import Steadiness, steadiness, window_length_s, window_rates
+from exonerate.core.stats.wording import share
 
 OK = "ok"
 WAVES_FOR_LITTLE_MIN = 2
 """With fewer requests than twice the concurrency the loop is never seen full for long."""
+CPU_SHARE_MAX = 0.85
+"""For an instrument that does not judge itself: above this its one core was the limit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +44,8 @@ class CellRun:
     in_flight: float | None
     cpu_share: float
     lag_ms_p99: float
+    client_bound: bool
+    client_why: str
     steadiness: Steadiness | None
 
     @property
@@ -64,6 +69,7 @@ def cell_run(data: JsonObject) -> CellRun:
     latencies = [seconds_between(row[0], row[2]) for row in good]
     mean_s = sum(latencies) / len(latencies) if latencies else 0.0
     instrument = event["instrument"]
+    cpu_share = float(instrument["cpu_share"])
     return CellRun(
         concurrency=int(event["concurrency"]),
         duration_s=duration_s,
@@ -72,25 +78,29 @@ def cell_run(data: JsonObject) -> CellRun:
         tokens_per_request=tokens / len(good) if good else 0.0,
         ends=Counter(str(row[4]) for row in rows if row[4] != OK),
         latency_s_mean=mean_s,
-        in_flight=in_flight(rows, begun, int(event["concurrency"])),
-        cpu_share=float(instrument["cpu_share"]),
+        in_flight=in_flight(rows, int(event["concurrency"])),
+        cpu_share=cpu_share,
         lag_ms_p99=float(instrument["lag_ms_p99"]),
+        client_bound=bool(instrument.get("client_bound", cpu_share > CPU_SHARE_MAX)),
+        client_why=str(instrument.get("why") or f"it used {share(cpu_share)} of its core"),
         steadiness=_steadiness(good, begun, duration_s, mean_s),
     )
 
 
-def in_flight(rows: Any, begun_ns: int, concurrency: int) -> float | None:
-    """Mean requests in flight from the start of the cell to the start of its last request.
+def in_flight(rows: Any, concurrency: int) -> float | None:
+    """Mean requests in flight while the closed loop was full; None when it was not for long.
 
-    Little's law as a check of the loop: sum of the time in flight over the length of that span.
+    Little's law as a check of the loop: the time in flight, summed over requests, over the length
+    of the span from the start of the C-th request to the start of the last.
     """
     if len(rows) < WAVES_FOR_LITTLE_MIN * concurrency:
         return None
-    last = max(row[0] for row in rows)
-    if last <= begun_ns:
+    starts = sorted(row[0] for row in rows)
+    full, last = starts[concurrency - 1], starts[-1]
+    if last <= full:
         return None
-    busy = sum(max(0, min(row[2], last) - max(row[0], begun_ns)) for row in rows)
-    return float(busy) / (last - begun_ns)
+    busy = sum(max(0, min(row[2], last) - max(row[0], full)) for row in rows)
+    return float(busy / (last - full))
 
 
 def _steadiness(good: Any, begun_ns: int, duration_s: float, mean_s: float) -> Steadiness | None:

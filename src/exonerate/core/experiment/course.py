@@ -1,7 +1,7 @@
 """The course of an experiment so far, folded from its records: what ran, what failed, what is live.
 
-A scene that was planned and has no played record was cut off: Ctrl-C, a crash, a kill. Its file
-may hold the bytes from before or after the exchange, so both stay possible until one is seen.
+A scene that was planned and has no whole played record was cut off: Ctrl-C, a crash, a kill. Its
+file may hold the bytes from before or after the exchange, so both stay possible until one is seen.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from exonerate.core.scene_json import event_from_json, scene_from_json
 
 RESTORE = "restore"
 SWAP, RESTART, SETTING = "swap", "restart", "setting"
-CUT_OFF_KINDS = frozenset({"cancelled", "interrupted"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +60,7 @@ def course_of(records: Sequence[Record], setup: Setup) -> Course:
         body: Any = record.body
         scene = scene_from_json(body["scene"])
         events = played.get(scene.id)
-        if events is None or any(event.kind in CUT_OFF_KINDS for event in events):
+        if events is None:
             _cut_off(course, scene)
         elif scene.id.startswith(RESTORE):
             _restore(course, scene, events, setup)
@@ -80,14 +79,16 @@ def _played(records: Sequence[Record]) -> dict[str, list[Event]]:
     for record in records:
         if record.kind == "scene_played":
             body: Any = record.body
-            found[str(body["scene"])] = [event_from_json(event) for event in body["events"]]
+            # An interrupted scene was seen in part only: what it did last may be missing.
+            if not body.get("interrupted"):
+                found[str(body["scene"])] = [event_from_json(event) for event in body["events"]]
     return found
 
 
 def _cut_off(course: Course, scene: Scene) -> None:
-    course.cut_off = scene.id
+    course.cut_off = course.cut_off or scene.id
     course.touched = True
-    course.restored = None
+    course.restored, course.restore_why = False, f"interrupted in {scene.id}"
     course.live = _possible(course.live, scene)
     if scene.id.startswith(RESTORE):
         course.restores += 1
@@ -151,12 +152,14 @@ def _restore(course: Course, scene: Scene, events: Sequence[Event], setup: Setup
     swaps = [activity for activity in scene.activities if isinstance(activity, SwapFile)]
     seen = any(event.kind == "swapped" for event in events)
     if swaps and not seen and SWAP in failures:
-        # The file was not what this attempt expected: strike that guess out.
-        course.live = [sha for sha in course.live if sha != swaps[0].expected_sha256]
+        # The file was not what this attempt expected, or the exchange itself failed: the guess
+        # goes to the end of the line.
+        guess = swaps[0].expected_sha256
+        course.live = [*(sha for sha in course.live if sha != guess), guess]
     else:
         _follow_file(course, scene, events, failures)
     original = setup.original_sha256
-    whole = original is None or course.live == [original]
+    whole = original is None or course.live[:1] == [original]
     course.restored = whole and not failures
     course.restore_why = "; ".join(f"{name}: {why}" for name, why in failures.items())
 

@@ -45,8 +45,6 @@ def why_stopped(course: Course, setup: Setup) -> str | None:
     """Why no further restart is played, or None while there are more to come."""
     if course.cut_off is not None:
         return f"interrupted in {course.cut_off}"
-    if course.restores:
-        return "restored"
     for gate in (start_gate(course), environment_gate(course, setup)):
         if gate.status == "broken":
             return gate.why
@@ -73,9 +71,6 @@ def _next_restart(course: Course, setup: Setup) -> Scene:
 
 def _needs_restore(course: Course, setup: Setup) -> bool:
     if not course.touched or course.restored or course.restores >= RESTORE_ATTEMPTS_MAX:
-        return False
-    if setup.original_sha256 is not None and not course.live:
-        # Every content the file could have was tried: somebody else has edited it.
         return False
     at_rest = course.cut_off is None and course.restores == 0
     came_up = bool(course.restarts) and not course.restarts[-1].failures

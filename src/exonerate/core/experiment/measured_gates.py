@@ -14,10 +14,6 @@ from exonerate.core.stats.wording import share
 FAILED_SHARE_MAX = 0.005
 TOKENS_MISMATCH_MAX = 0.005
 IN_FLIGHT_TOLERANCE = 0.1
-CPU_SHARE_MAX = 0.8
-LAG_MS_MIN = 20.0
-LAG_SHARE_OF_LATENCY_MAX = 0.05
-"""The client bounds a result when its own lag is a noticeable part of what it measures."""
 
 
 def gates_of_course(course: Course, setup: Setup) -> tuple[Gate, ...]:
@@ -45,9 +41,9 @@ def environment_gate(course: Course, setup: Setup) -> Gate:
         why = f"a setting of the form {setup.form} does not show in a process"
         return Gate("environment", "not_examined", why)
     for restart in course.restarts:
-        why = wrong_setting(restart, setup)
-        if why is not None:
-            return Gate("environment", "broken", f"{_name(restart)}: {why}")
+        wrong = wrong_setting(restart, setup)
+        if wrong is not None:
+            return Gate("environment", "broken", f"{_name(restart)}: {wrong}")
     return Gate("environment", "kept", f"every restart got its value of {setup.setting}")
 
 
@@ -90,16 +86,10 @@ def instrument_of(course: Course) -> Instrument:
     if not runs:
         return Instrument()
     return Instrument(
-        client_bound=any(client_bound(run) for run in runs),
+        client_bound=any(run.client_bound for run in runs),
         cpu_share=max(run.cpu_share for run in runs),
         lag_ms_p99=max(run.lag_ms_p99 for run in runs),
     )
-
-
-def client_bound(run: CellRun) -> bool:
-    """Whether the load generator, not the engine, may have set the pace."""
-    lag_ms_max = max(LAG_MS_MIN, 1000 * LAG_SHARE_OF_LATENCY_MAX * run.latency_s_mean)
-    return run.cpu_share > CPU_SHARE_MAX or run.lag_ms_p99 > lag_ms_max
 
 
 def _cell_gates(course: Course, setup: Setup, cell: int) -> Iterable[Gate]:
@@ -160,11 +150,8 @@ def _in_flight(runs: Sequence[tuple[Restart, CellRun]], cell: int) -> Gate:
 
 def _instrument(runs: Sequence[tuple[Restart, CellRun]], cell: int) -> Gate:
     for restart, run in runs:
-        if client_bound(run):
-            why = (
-                f"{_name(restart)}: the client set the pace (CPU {share(run.cpu_share)}, "
-                f"p99 lag {run.lag_ms_p99:.0f} ms)"
-            )
+        if run.client_bound:
+            why = f"{_name(restart)}: the client set the pace: {run.client_why}"
             return Gate("instrument", "broken", why, cell)
     return Gate("instrument", "kept", "the client kept up", cell)
 

@@ -122,4 +122,4 @@ OPTION_NAMES = tuple(
 
 
 def _plain(value: Any) -> Json:
-    return list(value) if isinstance(value, tuple) else value  # type: ignore[no-any-return]  # a JSON scalar by the types of Setup
+    return list(value) if isinstance(value, tuple) else value
