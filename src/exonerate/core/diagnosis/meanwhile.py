@@ -1,0 +1,201 @@
+"""What the rest of the system did while a victim round was waiting for its answer.
+
+Gauges lie during a hang, so what counts is change over at least three readings; and our own
+probes must not be taken for somebody else's load, so requests in flight are counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from urllib.parse import urlsplit
+
+from exonerate.core.deployment.model import Deployment, Hop
+from exonerate.core.deployment.topology import next_hops
+from exonerate.core.diagnosis.facts import CounterSample, Facts, Round, Session, SocketSample
+
+SAMPLES_MIN = 3
+PROGRESS_COUNTERS = ("steps", "generated_tokens", "prompt_tokens")
+REQUEST_BYTES_FRACTION = 0.8
+"""A request counts as having left the hop when this share of its bytes arrived beyond it."""
+
+
+def engine_state(facts: Facts, session: Session, engines: Sequence[str]) -> str | None:
+    """`idle`, `progressing`, `queueing` or `stuck` during the failing round; None if not seen."""
+    failed = session.failed
+    if failed is None:
+        return None
+    states = [_state_of(_window(facts.counters, e, failed), facts) for e in engines]
+    seen = [state for state in states if state is not None]
+    for state in ("queueing", "stuck", "progressing", "idle"):
+        if state in seen:
+            return state
+    return None
+
+
+def own_in_flight(facts: Facts, at_ns: int) -> int:
+    """How many of our own requests were waiting for an answer at that moment."""
+    return sum(
+        round_.exchange.begun_ns <= at_ns < round_.exchange.ended_ns
+        for session in facts.sessions
+        for round_ in session.rounds
+    )
+
+
+def _window(samples: Iterable[CounterSample], engine: str, failed: Round) -> list[CounterSample]:
+    begun, ended = failed.exchange.begun_ns, failed.exchange.ended_ns
+    return [s for s in samples if s.hop == engine and begun <= s.at_ns <= ended]
+
+
+def _state_of(samples: Sequence[CounterSample], facts: Facts) -> str | None:
+    read = [s for s in samples if s.values is not None]
+    if len(read) < SAMPLES_MIN:
+        return None
+    foreign = [_foreign_load(sample, facts) for sample in read]
+    if all(load is None for load in foreign):
+        return None
+    moving = _moving(read)
+    busy = min(load for load in foreign if load is not None) > 0
+    waiting = min((s.values or {}).get("waiting", 0.0) for s in read) > 0
+    if busy and moving:
+        return "queueing" if waiting else "progressing"
+    if moving:
+        return "progressing"
+    return "stuck" if busy else "idle"
+
+
+def _foreign_load(sample: CounterSample, facts: Facts) -> float | None:
+    values = sample.values or {}
+    if "running" not in values and "waiting" not in values:
+        return None
+    load = values.get("running", 0.0) + values.get("waiting", 0.0)
+    return load - own_in_flight(facts, sample.at_ns)
+
+
+def _moving(samples: Sequence[CounterSample]) -> bool:
+    """Whether a progress counter rose in more than one step between the readings."""
+    for name in PROGRESS_COUNTERS:
+        values = [s.values[name] for s in samples if s.values and name in s.values]
+        rises = sum(later > earlier for earlier, later in pairwise(values))
+        if rises >= SAMPLES_MIN - 1:
+            return True
+    return False
+
+
+def request_left(facts: Facts, session: Session, hop: Hop, deployment: Deployment) -> str | None:
+    """Whether the waiting request's bytes left the hop: `no`, `yes`, `answered`; None if unseen.
+
+    Seen by byte counters of the connections to the next hop that are not our own probes': one of
+    them carried about one request more while the round was waiting, or none did.
+    """
+    failed = session.failed
+    if failed is None:
+        return None
+    seen = [
+        _left_for(facts, failed, other, session.scene) for other in next_hops(deployment, hop.name)
+    ]
+    for value in ("answered", "yes"):
+        if value in seen:
+            return value
+    return "no" if seen and all(value == "no" for value in seen) else None
+
+
+def _left_for(facts: Facts, failed: Round, hop: Hop, scene: str) -> str | None:
+    samples = [s for s in facts.sockets if s.hop == hop.name and s.scene == scene]
+    begun, ended = failed.exchange.begun_ns, failed.exchange.ended_ns
+    earlier = [s for s in samples if s.at_ns <= begun]
+    during = [s for s in samples if begun < s.at_ns <= ended]
+    if not earlier or len(during) < SAMPLES_MIN or any(s.rows is None for s in during):
+        return None
+    ours = _own_ports(facts)
+    base = _connections(earlier[-1], hop, ours)
+    answered = False
+    for sample in during:
+        for port, now in _connections(sample, hop, ours).items():
+            if now.closed and port not in base:
+                # It came and went between two readings; nobody counted what it carried.
+                return None
+            before = base.get(port, _Carried())
+            if (
+                now.request - before.request
+                >= REQUEST_BYTES_FRACTION * failed.exchange.request_bytes
+            ):
+                answered = answered or now.answer > before.answer
+                return "answered" if answered else "yes"
+    return "no"
+
+
+def answer_held(facts: Facts, session: Session, hop: Hop, deployment: Deployment) -> str | None:
+    """`yes` when answer bytes kept arriving at the hop while its client had none; None if unseen.
+
+    Judged on the rounds of the session in which at least two readings of the byte counters fell
+    between the request and the client's first token.
+    """
+    values = [
+        held
+        for round_ in session.rounds
+        for other in next_hops(deployment, hop.name)
+        if (held := _held_in_round(facts, session.scene, round_, other)) is not None
+    ]
+    return None if not values else "yes" if values.count("yes") * 2 > len(values) else "no"
+
+
+def _held_in_round(facts: Facts, scene: str, round_: Round, hop: Hop) -> str | None:
+    exchange = round_.exchange
+    samples = [s for s in facts.sockets if s.hop == hop.name and s.scene == scene]
+    earlier = [s for s in samples if s.at_ns <= exchange.begun_ns]
+    first = exchange.first_token_ns or exchange.ended_ns
+    during = [s for s in samples if exchange.begun_ns < s.at_ns < first]
+    if not earlier or len(during) < 2 or any(s.rows is None for s in [earlier[-1], *during]):
+        return None
+    ours = _own_ports(facts)
+    base = _connections(earlier[-1], hop, ours)
+    carried = [
+        sum(
+            max(0, now.answer - base.get(port, _Carried()).answer)
+            for port, now in _connections(sample, hop, ours).items()
+        )
+        for sample in during
+    ]
+    return "yes" if len({value for value in carried if value > 0}) >= 2 else "no"
+
+
+@dataclass(frozen=True, slots=True)
+class _Carried:
+    """What one connection to a hop has carried so far, in bytes."""
+
+    request: int = 0
+    answer: int = 0
+    closed: bool = False
+
+
+def _connections(sample: SocketSample, hop: Hop, ours: set[int]) -> dict[int, _Carried]:
+    """Connections to the hop by the port of their client side; our own are left out.
+
+    Both ends of a connection show on one host; either end's counters will do.
+    """
+    port = urlsplit(hop.url).port or (443 if hop.url.startswith("https") else 80)
+    found: dict[int, _Carried] = {}
+    for row in sample.rows or ():
+        at_hop = row["local_port"] == port
+        client_port = int(str(row["peer_port"] if at_hop else row["local_port"]))
+        if client_port in ours or row["state"] == "LISTEN":
+            continue
+        received, sent = int(str(row["received_bytes"] or 0)), int(str(row["sent_bytes"] or 0))
+        request, answer = (received, sent) if at_hop else (sent, received)
+        known = found.get(client_port, _Carried())
+        closed = row["state"] in ("TIME_WAIT", "CLOSE")
+        found[client_port] = _Carried(
+            max(known.request, request), max(known.answer, answer), known.closed or closed
+        )
+    return found
+
+
+def _own_ports(facts: Facts) -> set[int]:
+    return {
+        round_.exchange.connection.local_port
+        for session in facts.sessions
+        for round_ in session.rounds
+        if round_.exchange.connection.local_port is not None
+    }
