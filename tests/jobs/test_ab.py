@@ -132,7 +132,7 @@ class World:
         speed *= 1 + (self.gain if self.running == "512" else 0.0)
         speed *= float(np.exp(restart + self.rng.normal(0, 0.003)))
         step_ns = int(activity.request.max_tokens * activity.concurrency / speed * 1e9)
-        rows = []
+        rows: list[list[Any]] = []
         for number in range(activity.requests):
             begun = number // activity.concurrency * step_ns + number % activity.concurrency
             rows.append([begun, begun + 1000, begun + step_ns, activity.request.max_tokens, "ok"])
