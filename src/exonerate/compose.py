@@ -9,6 +9,7 @@ from pathlib import Path
 from exonerate.adapters.clock import SystemClock
 from exonerate.adapters.engines.names import known_engines
 from exonerate.adapters.ledger import SqlLedger, open_ledger
+from exonerate.adapters.performers.loading import LoadPerformer
 from exonerate.adapters.performers.probing import ProbePerformer
 from exonerate.adapters.performers.watching import MetricsPerformer, SocketPerformer
 from exonerate.adapters.player import Performer, ScenePlayer
@@ -16,7 +17,7 @@ from exonerate.core.case.redaction import Redactor
 from exonerate.core.deployment.model import Deployment
 from exonerate.core.deployment.parse import parse_deployment
 from exonerate.core.diagnosis import localiser
-from exonerate.core.scene import Activity, ProbeSession, SampleMetrics, WatchSockets
+from exonerate.core.scene import Activity, LoadCell, ProbeSession, SampleMetrics, WatchSockets
 from exonerate.errors import ExonerateError
 from exonerate.jobs.ledger_run import Deciders
 
@@ -109,4 +110,5 @@ def _performers(deployment: Deployment) -> dict[type[Activity], Performer]:
         ProbeSession: ProbePerformer(Path(deployment.folder), urls, deployment.victim.headers),
         SampleMetrics: MetricsPerformer(known_engines(), metrics),
         WatchSockets: SocketPerformer(),
+        LoadCell: LoadPerformer(Path(deployment.folder), urls),
     }
