@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from exonerate.adapters.clock import SystemClock
-from exonerate.adapters.engines.names import known_engines
+from exonerate.adapters.engines.names import counter_reader
 from exonerate.adapters.ledger import SqlLedger, open_ledger
 from exonerate.adapters.performers.loading import LoadPerformer
 from exonerate.adapters.performers.probing import ProbePerformer
@@ -108,7 +108,7 @@ def _performers(deployment: Deployment) -> dict[type[Activity], Performer]:
     metrics = {hop.name: hop.metrics for hop in deployment.hops if hop.metrics}
     return {
         ProbeSession: ProbePerformer(Path(deployment.folder), urls, deployment.victim.headers),
-        SampleMetrics: MetricsPerformer(known_engines(), metrics),
+        SampleMetrics: MetricsPerformer(counter_reader(), metrics),
         WatchSockets: SocketPerformer(),
         LoadCell: LoadPerformer(Path(deployment.folder), urls),
     }
