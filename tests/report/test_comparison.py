@@ -43,7 +43,7 @@ def test_the_terminal_table_shows_estimate_interval_and_n(answer: Any) -> None:
     assert lines[3].split() == [
         "C8", "100.0", "110.0", "+10.0", "%", "[+9.1,", "+10.9]", "%", "3", "better",
     ]  # fmt: skip
-    assert "3  ~ undecided  about" in lines[4]
+    assert lines[4].split()[-3:] == ["3", "~", "undecided"]
 
 
 def test_the_reader_learns_what_was_assumed_and_not_examined(answer: Any) -> None:
