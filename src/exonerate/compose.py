@@ -8,6 +8,8 @@ from pathlib import Path
 
 from exonerate.adapters.clock import SystemClock
 from exonerate.adapters.engines.names import counter_reader
+from exonerate.adapters.http_get import get_page
+from exonerate.adapters.knob_files import KnobReading, read_knob
 from exonerate.adapters.ledger import SqlLedger, open_ledger
 from exonerate.adapters.performers.loading import LoadPerformer
 from exonerate.adapters.performers.probing import ProbePerformer
@@ -17,6 +19,7 @@ from exonerate.core.case.redaction import Redactor
 from exonerate.core.deployment.model import Deployment
 from exonerate.core.deployment.parse import parse_deployment
 from exonerate.core.diagnosis import localiser
+from exonerate.core.ports import CounterReader, PageReader
 from exonerate.core.scene import Activity, LoadCell, ProbeSession, SampleMetrics, WatchSockets
 from exonerate.errors import ExonerateError
 from exonerate.jobs.ledger_run import Deciders
@@ -101,6 +104,21 @@ def build_workplace(deployment: Deployment, place: str | Path) -> Workplace:
         redactor=redactor,
         player=ScenePlayer(clock=clock, performers=_performers(deployment)),
     )
+
+
+def page_reader() -> PageReader:
+    """GETs small pages."""
+    return get_page
+
+
+def series_reader() -> CounterReader:
+    """Reads the metrics pages of every known engine."""
+    return counter_reader()
+
+
+def knob_readings(deployment: Deployment) -> list[KnobReading]:
+    """What every knob is set to in its file."""
+    return [read_knob(deployment, knob) for knob in deployment.knobs]
 
 
 def _performers(deployment: Deployment) -> dict[type[Activity], Performer]:

@@ -125,7 +125,9 @@ def _guess(url: str, number: int, count: int) -> Hop:
     clean = url.rstrip("/")
     role: Role = "engine" if number == count else "proxy"
     name = "engine" if number == count else "edge" if number == 1 else f"hop{number}"
-    return Hop(name=name, role=role, url=clean, metrics=f"{clean}/metrics")
+    # A proxy often passes `/metrics` on; the engine's counters are read at the engine only.
+    metrics = f"{clean}/metrics" if role == "engine" else None
+    return Hop(name=name, role=role, url=clean, metrics=metrics)
 
 
 def _hop_section(hop: Hop, view: HopView) -> str:

@@ -16,8 +16,7 @@ from exonerate.jobs.survey import draft_deployment
 
 
 @click.command(
-    epilog="\b\nExample:\n"
-    "  exonerate init http://127.0.0.1:8080 http://127.0.0.1:8000 --model dsv4"
+    epilog="\b\nExample:\n  exonerate init http://127.0.0.1:8080 http://127.0.0.1:8000 --model dsv4"
 )
 @click.argument("urls", nargs=-1, required=True, type=Url())
 @click.option("--model", help="What requests name; read from the engine when left out.")

@@ -7,12 +7,11 @@ from pathlib import Path
 
 import click
 
-from exonerate.compose import page_reader, required_deployment, series_reader
+from exonerate.compose import knob_readings, page_reader, required_deployment, series_reader
 from exonerate.core.deployment.model import Deployment
 from exonerate.core.json_types import JsonObject
 from exonerate.frontends.cli import exit_status
 from exonerate.frontends.cli.output import colour_wanted, print_json, text_width
-from exonerate.jobs.knob_status import knob_views
 from exonerate.jobs.survey import HopView, survey
 from exonerate.report.status import status_text
 
@@ -45,5 +44,17 @@ def _answer(deployment: Deployment, views: list[HopView]) -> JsonObject:
             {**view.to_json(), "role": hop.role, "behind": list(hop.behind)}
             for hop, view in zip(deployment.hops, views, strict=True)
         ],
-        "knobs": knob_views(deployment),
+        "knobs": [
+            {
+                "name": reading.knob.name,
+                "service": reading.knob.service,
+                "file": reading.knob.file,
+                "written": reading.written,
+                "live": reading.live,
+                "values": list(reading.knob.values),
+                "default": reading.knob.default,
+                "error": reading.error,
+            }
+            for reading in knob_readings(deployment)
+        ],
     }

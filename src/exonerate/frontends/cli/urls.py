@@ -13,9 +13,7 @@ class Url(click.ParamType[str]):
 
     name = "url"
 
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> str:
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """The URL without a slash at its end."""
         text = str(value)
         if "://" not in text:
