@@ -46,19 +46,21 @@ class ScenePlayer:
     def __init__(self, *, clock: Clock, performers: Mapping[type[Activity], Performer]) -> None:
         self._clock = clock
         self._performers = performers
-        self.seen: list[Event] = []
-        """The events of the scene being played, so that an interrupted one is not lost."""
 
     async def play(self, scene: Scene, progress: Progress) -> Sequence[Event]:
         """Every event of the scene, in the order of their stamps.
 
         Ends when every activity that is not in the background has ended, or at the scene's limit
-        in time, which is then an event of kind ``failed`` of the activity ``scene``.
+        in time, which is then an event of kind ``failed`` of the activity ``scene``. Whatever
+        interrupts the scene carries what was seen so far in its attribute `events`.
         """
         playing = _Playing(scene, self._performers, self._clock, progress)
-        self.seen = playing.stage.events
-        await playing.run()
-        return sorted(playing.stage.events, key=lambda event: event.at_ns)
+        try:
+            await playing.run()
+        except BaseException as interruption:
+            interruption.events = _in_order(playing.stage.events)  # type: ignore[attr-defined]  # read by the driver
+            raise
+        return _in_order(playing.stage.events)
 
 
 class _Playing:
@@ -137,6 +139,10 @@ class _Playing:
         if activity.start_s > 0:
             await asyncio.sleep(activity.start_s)
         return True
+
+
+def _in_order(events: Sequence[Event]) -> list[Event]:
+    return sorted(events, key=lambda event: event.at_ns)
 
 
 async def _finish(work: Awaitable[None]) -> None:

@@ -69,8 +69,42 @@ async def drive(
     """
     journal = _Journal(run, ledger, redactor)
     journal.write("run_started", _opening(run))
+    return await _go_on(decide, journal, player, progress)
+
+
+async def resume(
+    decide: Decider,
+    records: Sequence[Record],
+    *,
+    ledger: Ledger,
+    player: Player,
+    redactor: Redactor,
+    progress: Progress,
+) -> JsonObject:
+    """Go on with a run that was cut off, from its own records (the first is `run_started`).
+
+    A scene that was planned and not played stays so: its decider sees that it was cut off.
+    """
+    begin = records[0]
+    assert begin.kind == "run_started"
+    assert begin.run is not None
+    run = RunStart(
+        case=begin.case,
+        run=begin.run,
+        job=str(begin.body["job"]),
+        rules=str(begin.body["rules"]),
+        seed=int(str(begin.body["seed"])),
+    )
+    journal = _Journal(run, ledger, redactor)
+    journal.take_up(records)
+    return await _go_on(decide, journal, player, progress)
+
+
+async def _go_on(
+    decide: Decider, journal: _Journal, player: Player, progress: Progress
+) -> JsonObject:
     decided = decide(tuple(journal.records))
-    for _ in range(run.scenes_max):
+    for _ in range(journal.run.scenes_max):
         if isinstance(decided, Verdict):
             break
         journal.plan(decided)
@@ -78,7 +112,9 @@ async def drive(
         decided = decide(tuple(journal.records))
     if isinstance(decided, Verdict):
         return journal.conclude(decided)
-    raise AssertionError(f"{run.job} wants more than {run.scenes_max} scenes in {run.run}")
+    raise AssertionError(
+        f"{journal.run.job} wants more than {journal.run.scenes_max} scenes in {journal.run.run}"
+    )
 
 
 def verify(chain: ChainCheck, deciders: Deciders, *, redactor: Redactor) -> JsonObject:
@@ -111,8 +147,8 @@ class _Journal:
     """The records of one run, written and remembered."""
 
     def __init__(self, run: RunStart, ledger: Ledger, redactor: Redactor) -> None:
+        self.run = run
         self.records: list[Record] = []
-        self._run = run
         self._ledger = ledger
         self._redactor = redactor
         self._scenes: set[str] = set()
@@ -120,11 +156,19 @@ class _Journal:
     def write(self, kind: RecordKind, body: JsonObject) -> Record:
         """Redact and append one record, and show it to the decider from now on."""
         record = self._ledger.append(
-            case=self._run.case, kind=kind, body=self._redactor.body(body), run=self._run.run
+            case=self.run.case, kind=kind, body=self._redactor.body(body), run=self.run.run
         )
         if kind in DRIVEN_KINDS:
             self.records.append(record)
         return record
+
+    def take_up(self, records: Sequence[Record]) -> None:
+        """Remember what the run wrote before it was cut off."""
+        self.records = [record for record in records if record.kind in DRIVEN_KINDS]
+        for record in self.records:
+            scene = record.body.get("scene")
+            if record.kind == "scene_planned" and isinstance(scene, Mapping):
+                self._scenes.add(str(scene["id"]))
 
     def plan(self, scene: Scene) -> None:
         """Write the intent down."""
@@ -142,7 +186,7 @@ class _Journal:
 
     def conclude(self, verdict: Verdict) -> JsonObject:
         """Write the verdict down; returns its answer as recorded."""
-        body = _verdict_body(verdict, self._run.run)
+        body = _verdict_body(verdict, self.run.run)
         answer = self.write("verdict", body).body["answer"]
         assert isinstance(answer, Mapping)
         return answer

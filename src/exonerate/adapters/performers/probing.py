@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from exonerate.adapters.player import ActivityFailed, Stage, seconds_since
@@ -14,14 +16,25 @@ from exonerate.core.wire.exchange_json import exchange_to_json
 
 
 class ProbePerformer:
-    """Plays `ProbeSession`s; `folder` is where the victim's own request body lies."""
+    """Plays `ProbeSession`s.
 
-    def __init__(self, folder: Path) -> None:
+    Args:
+        folder: where the victim's own request body lies.
+        urls: hop name -> URL as the operator wrote it; a recorded scene may hold it redacted.
+        headers: the victim's own headers, which no scene holds.
+    """
+
+    def __init__(
+        self, folder: Path, urls: Mapping[str, str], headers: tuple[tuple[str, str], ...]
+    ) -> None:
         self._folder = folder
+        self._urls = urls
+        self._headers = headers
 
     async def __call__(self, activity: Activity, stage: Stage) -> None:
         """Send the rounds; a round that is given up or fails is an event, not an error."""
         assert isinstance(activity, ProbeSession)
+        activity = self._as_written(activity)
         run = _ProbeRun(activity, stage)
         trigger = stage.triggers.get(activity.name)
         watch = StallWatch(((trigger.after_s, run.on_stall),)) if trigger else None
@@ -35,6 +48,10 @@ class ProbePerformer:
         )
         if not run.last_was_complete:
             raise ActivityFailed("a round did not complete")
+
+    def _as_written(self, activity: ProbeSession) -> ProbeSession:
+        request = replace(activity.request, headers=(*activity.request.headers, *self._headers))
+        return replace(activity, url=self._urls.get(activity.hop, activity.url), request=request)
 
     def _body(self, activity: ProbeSession) -> bytes | None:
         reference = activity.request.body_ref

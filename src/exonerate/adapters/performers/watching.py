@@ -3,33 +3,40 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 
-from exonerate.adapters.engines.names import SeriesNames, canonical_values
-from exonerate.adapters.http_get import Page, get_page
+from exonerate.adapters.http_get import get_page
 from exonerate.adapters.player import Stage
 from exonerate.adapters.sockets import SocketRow, tcp_sockets
 from exonerate.core.instant import NS_PER_S
 from exonerate.core.json_types import JsonObject
+from exonerate.core.ports import CounterReader, Page
 from exonerate.core.scene import Activity, SampleMetrics, WatchSockets
-from exonerate.core.wire.exposition import parse_exposition
 
 METRICS_TIMEOUT_S = 2.0
 
 
 class MetricsPerformer:
-    """Reads a metrics page several times and turns it into canonical values."""
+    """Reads a metrics page several times and turns it into canonical values.
 
-    def __init__(self, engines: list[SeriesNames]) -> None:
-        self._engines = engines
+    Args:
+        read_counters: knows the series of engines.
+        urls: hop name -> metrics URL as the operator wrote it.
+    """
+
+    def __init__(self, read_counters: CounterReader, urls: Mapping[str, str]) -> None:
+        self._read_counters = read_counters
+        self._urls = urls
 
     async def __call__(self, activity: Activity, stage: Stage) -> None:
         """One ``metrics`` event for each reading, also where the page does not answer."""
         assert isinstance(activity, SampleMetrics)
+        url = self._urls.get(activity.hop, activity.url)
         for number in range(activity.count):
             if number > 0:
                 await asyncio.sleep(activity.every_s)
             asked_ns = stage.clock.now()
-            page = await get_page(activity.url, timeout_s=METRICS_TIMEOUT_S)
+            page = await get_page(url, timeout_s=METRICS_TIMEOUT_S)
             age_s = (stage.clock.now() - asked_ns) / NS_PER_S
             stage.emit(activity.name, "metrics", self._reading(activity, page, age_s))
 
@@ -37,8 +44,7 @@ class MetricsPerformer:
         if page.status != 200:
             error = page.error or f"HTTP status {page.status}"
             return {"hop": activity.hop, "values": None, "error": error, "took_s": age_s}
-        samples = [(sample.name, sample.value) for sample in parse_exposition(page.text)]
-        kind, values = canonical_values(samples, self._engines)
+        kind, values = self._read_counters(page.text)
         return {"hop": activity.hop, "engine": kind, "values": dict(values), "took_s": age_s}
 
 
@@ -48,6 +54,7 @@ class SocketPerformer:
     async def __call__(self, activity: Activity, stage: Stage) -> None:
         """One ``sockets`` event for each reading; a single one where the kernel refuses."""
         assert isinstance(activity, WatchSockets)
+        before: list[JsonObject] | None = None
         for number in range(activity.count):
             if number > 0:
                 await asyncio.sleep(activity.every_s)
@@ -57,7 +64,15 @@ class SocketPerformer:
                 data: JsonObject = {"hop": activity.hop, "rows": None, "error": str(error)}
                 stage.emit(activity.name, "sockets", data)
                 return
-            stage.emit(activity.name, "sockets", {"hop": activity.hop, "rows": rows})
+            same = rows == before
+            stage.emit(
+                activity.name,
+                "sockets",
+                {"hop": activity.hop, "same": True}
+                if same
+                else {"hop": activity.hop, "rows": rows},
+            )
+            before = rows
 
 
 def _talks_to(row: SocketRow, port: int) -> bool:

@@ -219,12 +219,15 @@ def _counters(scene: str, events: Sequence[Event]) -> list[CounterSample]:
 
 def _sockets(scene: str, events: Sequence[Event]) -> list[SocketSample]:
     found: list[SocketSample] = []
+    last: dict[str, tuple[JsonObject, ...] | None] = {}
     for event in events:
         if event.kind != "sockets":
             continue
-        rows = event.data.get("rows")
-        seen = tuple(_object(row) for row in _items(rows)) if rows is not None else None
-        found.append(SocketSample(scene, str(event.data["hop"]), event.at_ns, seen))
+        hop = str(event.data["hop"])
+        if not event.data.get("same"):
+            rows = event.data.get("rows")
+            last[hop] = tuple(_object(r) for r in _items(rows)) if rows is not None else None
+        found.append(SocketSample(scene, hop, event.at_ns, last.get(hop)))
     return found
 
 

@@ -24,6 +24,7 @@ from exonerate.core.case.verdict import Verdict
 from exonerate.core.deployment.codec import deployment_from_json
 from exonerate.core.deployment.topology import entry_hop, is_engine
 from exonerate.core.diagnosis.answer import locate_answer
+from exonerate.core.diagnosis.chance import fisher_one_sided
 from exonerate.core.diagnosis.facts import Facts
 from exonerate.core.diagnosis.inquiries import next_shape, victim_scene
 from exonerate.core.diagnosis.judgement import Judgement, judge
@@ -35,6 +36,7 @@ CONVICTION = 0.95
 FLIPS_MIN = 3
 CLEAN_SESSIONS_MIN = 3
 EXPLANATION_TIMES_MIN = 2
+CHANCE_MAX = 0.01
 SCENES_MAX = 8
 LINGER_S = 1.0
 """What a scene costs beside its probes: start, triggers, the end."""
@@ -82,8 +84,23 @@ def _convicted(judgement: Judgement) -> bool:
         return False
     if is_engine(next(h for h in judgement.deployment.hops if h.name == top.suspect.hop)):
         return judgement.times("through") >= FLIPS_MIN
-    enough = judgement.times("through") >= FLIPS_MIN and judgement.times("beyond") >= FLIPS_MIN
-    return enough and _scope_known(judgement)
+    return _flips(judgement) and _scope_known(judgement)
+
+
+def _flips(judgement: Judgement) -> bool:
+    """Whether bypassing the hop makes the symptom go, surely enough.
+
+    Always there and never past it, three times each; or, for one that comes and goes, so much
+    rarer past the hop that chance explains it with less than `CHANCE_MAX` (Fisher's exact test).
+    """
+    through, beyond = judgement.observed("through"), judgement.observed("beyond")
+    if through is None or beyond is None or beyond.times < beyond.tries:
+        return False
+    if through.times < FLIPS_MIN or beyond.times < FLIPS_MIN:
+        return False
+    if through.times == through.tries:
+        return True
+    return fisher_one_sided(through.times, through.tries, 0, beyond.tries) < CHANCE_MAX
 
 
 def _scope_known(judgement: Judgement) -> bool:

@@ -32,6 +32,7 @@ _TEXTS: Mapping[tuple[str, str], str] = {
     ("answer-held", "no"): "{hop} passed bytes on as they came",
     ("ended-by", "us"): "nobody closed; the wait was ended by this tool",
     ("ended-by", "hop"): "{hop} ended the exchange",
+    ("through", "not-everywhere"): "it fails at some entries and never at others",
     ("phase", "before-head"): "not one byte of the answer came",
     ("phase", "before-token"): "the head came, no token",
     ("phase", "after-token"): "tokens had already come",
