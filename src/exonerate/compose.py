@@ -7,8 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from exonerate.adapters.clock import SystemClock
-from exonerate.adapters.engines.names import known_engines
+from exonerate.adapters.engines.names import counter_reader
+from exonerate.adapters.http_get import get_page
+from exonerate.adapters.knob_files import KnobReading, read_knob
 from exonerate.adapters.ledger import SqlLedger, open_ledger
+from exonerate.adapters.performers.loading import LoadPerformer
 from exonerate.adapters.performers.probing import ProbePerformer
 from exonerate.adapters.performers.watching import MetricsPerformer, SocketPerformer
 from exonerate.adapters.player import Performer, ScenePlayer
@@ -16,7 +19,8 @@ from exonerate.core.case.redaction import Redactor
 from exonerate.core.deployment.model import Deployment
 from exonerate.core.deployment.parse import parse_deployment
 from exonerate.core.diagnosis import localiser
-from exonerate.core.scene import Activity, ProbeSession, SampleMetrics, WatchSockets
+from exonerate.core.ports import CounterReader, PageReader
+from exonerate.core.scene import Activity, LoadCell, ProbeSession, SampleMetrics, WatchSockets
 from exonerate.errors import ExonerateError
 from exonerate.jobs.ledger_run import Deciders
 
@@ -102,11 +106,27 @@ def build_workplace(deployment: Deployment, place: str | Path) -> Workplace:
     )
 
 
+def page_reader() -> PageReader:
+    """GETs small pages."""
+    return get_page
+
+
+def series_reader() -> CounterReader:
+    """Reads the metrics pages of every known engine."""
+    return counter_reader()
+
+
+def knob_readings(deployment: Deployment) -> list[KnobReading]:
+    """What every knob is set to in its file."""
+    return [read_knob(deployment, knob) for knob in deployment.knobs]
+
+
 def _performers(deployment: Deployment) -> dict[type[Activity], Performer]:
     urls = {hop.name: hop.url for hop in deployment.hops}
     metrics = {hop.name: hop.metrics for hop in deployment.hops if hop.metrics}
     return {
         ProbeSession: ProbePerformer(Path(deployment.folder), urls, deployment.victim.headers),
-        SampleMetrics: MetricsPerformer(known_engines(), metrics),
+        SampleMetrics: MetricsPerformer(counter_reader(), metrics),
         WatchSockets: SocketPerformer(),
+        LoadCell: LoadPerformer(Path(deployment.folder), urls),
     }

@@ -130,3 +130,11 @@ async def serve(script: Script) -> AsyncIterator[Served]:
 def scripted() -> Callable[[Script], AbstractAsyncContextManager[Served]]:
     """Starts a scripted server."""
     return serve
+
+
+@pytest.fixture
+def unused_port() -> int:
+    """A port on which nobody listens."""
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        return int(unused.getsockname()[1])

@@ -5,20 +5,21 @@ from __future__ import annotations
 import os
 import secrets
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 
 from exonerate.adapters.address import Address
 from exonerate.core.scene import RequestRecipe
+from exonerate.core.version import USER_AGENT
 from exonerate.core.wire.coding import ACCEPTED_CODINGS
 from exonerate.errors import ExonerateError
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Head and body as they go out, and the id that was put on them."""
+    """Head and body as they go out, and the ids that were put on them."""
 
     content: bytes
     request_id: str
+    span_id: str
 
 
 def build_request(
@@ -26,14 +27,15 @@ def build_request(
 ) -> Request:
     """A POST of the body; the recipe's own headers replace ours of the same name."""
     request_id = request_id or f"exonerate-{secrets.token_hex(8)}"
+    span_id = secrets.token_hex(8)
     headers = {
         "host": address.authority,
-        "user-agent": user_agent(),
+        "user-agent": USER_AGENT,
         "accept": "text/event-stream" if recipe.stream else "application/json",
         "accept-encoding": ACCEPTED_CODINGS,
         "content-type": "application/json",
         "x-request-id": request_id,
-        "traceparent": f"00-{secrets.token_hex(16)}-{secrets.token_hex(8)}-01",
+        "traceparent": f"00-{secrets.token_hex(16)}-{span_id}-01",
     }
     headers.update(authorization(recipe))
     headers.update((name.lower(), value) for name, value in recipe.headers)
@@ -41,19 +43,7 @@ def build_request(
     lines = [f"POST {address.target(recipe.path)} HTTP/1.1"]
     lines.extend(f"{name}: {value}" for name, value in headers.items())
     head = "\r\n".join([*lines, "", ""]).encode("latin-1", "replace")
-    return Request(head + body, request_id)
-
-
-def user_agent() -> str:
-    """Who we are, honestly."""
-    return f"exonerate/{_version()}"
-
-
-def _version() -> str:
-    try:
-        return version("exonerate")
-    except PackageNotFoundError:
-        return "0"
+    return Request(head + body, request_id, span_id)
 
 
 def authorization(recipe: RequestRecipe) -> dict[str, str]:

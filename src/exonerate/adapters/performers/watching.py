@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 
-from exonerate.adapters.engines.names import SeriesNames, canonical_values
-from exonerate.adapters.http_get import Page, get_page
+from exonerate.adapters.http_get import get_page
 from exonerate.adapters.player import Stage
 from exonerate.adapters.sockets import SocketRow, tcp_sockets
 from exonerate.core.instant import NS_PER_S
 from exonerate.core.json_types import JsonObject
+from exonerate.core.ports import CounterReader, Page
 from exonerate.core.scene import Activity, SampleMetrics, WatchSockets
-from exonerate.core.wire.exposition import parse_exposition
 
 METRICS_TIMEOUT_S = 2.0
 
@@ -21,12 +20,12 @@ class MetricsPerformer:
     """Reads a metrics page several times and turns it into canonical values.
 
     Args:
-        engines: the kinds of engine whose series are known.
+        read_counters: knows the series of engines.
         urls: hop name -> metrics URL as the operator wrote it.
     """
 
-    def __init__(self, engines: list[SeriesNames], urls: Mapping[str, str]) -> None:
-        self._engines = engines
+    def __init__(self, read_counters: CounterReader, urls: Mapping[str, str]) -> None:
+        self._read_counters = read_counters
         self._urls = urls
 
     async def __call__(self, activity: Activity, stage: Stage) -> None:
@@ -45,8 +44,7 @@ class MetricsPerformer:
         if page.status != 200:
             error = page.error or f"HTTP status {page.status}"
             return {"hop": activity.hop, "values": None, "error": error, "took_s": age_s}
-        samples = [(sample.name, sample.value) for sample in parse_exposition(page.text)]
-        kind, values = canonical_values(samples, self._engines)
+        kind, values = self._read_counters(page.text)
         return {"hop": activity.hop, "engine": kind, "values": dict(values), "took_s": age_s}
 
 

@@ -6,7 +6,7 @@ probes must not be taken for somebody else's load, so requests in flight are cou
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from urllib.parse import urlsplit
@@ -117,17 +117,17 @@ def _moving(samples: Sequence[CounterSample]) -> bool:
 def request_left(facts: Facts, session: Session, hop: Hop, deployment: Deployment) -> str | None:
     """Whether the waiting request's bytes left the hop: `no`, `yes`, `answered`; None if unseen.
 
-    Seen by the byte counters of the connections to the next hop that are not our own probes',
-    from the moment the request was begun until another request of ours entered at the hop (what
-    the hop sends on from then on cannot be told apart).
+    Seen by the byte counters of the connections to the next hop that are not our own probes'.
+    They tell nothing once another request of ours is under way through the hop, unless nothing at
+    all had moved for `WATCHED_S_MIN` by then.
     """
     failed = session.failed
     if failed is None:
         return None
     passing = {other.name for other in before(deployment, hop.name)}
-    until_ns = _alone_until(facts, failed, passing)
+    others = _others_under_way(facts, failed, passing)
     seen = [
-        _left_for(facts, session.scene, failed, other, until_ns)
+        _left_for(facts, session.scene, failed, other, others)
         for other in next_hops(deployment, hop.name)
     ]
     for value in ("answered", "yes"):
@@ -136,11 +136,11 @@ def request_left(facts: Facts, session: Session, hop: Hop, deployment: Deploymen
     return "no" if seen and all(value == "no" for value in seen) else None
 
 
-def _alone_until(facts: Facts, failed: Round, passing: set[str]) -> int:
-    """Until when no other request of ours was under way through the hop, or the round ended."""
+def _others_under_way(facts: Facts, failed: Round, passing: set[str]) -> list[int]:
+    """When each other request of ours began that was under way through the hop meanwhile."""
     begun, ended = failed.exchange.begun_ns, failed.exchange.ended_ns
-    starts = [
-        max(begun, round_.exchange.begun_ns)
+    return [
+        round_.exchange.begun_ns
         for session in facts.sessions
         if session.hop in passing
         for round_ in session.rounds
@@ -148,36 +148,42 @@ def _alone_until(facts: Facts, failed: Round, passing: set[str]) -> int:
         and round_.exchange.begun_ns < ended
         and round_.exchange.ended_ns > begun
     ]
-    return min([ended, *starts])
 
 
-def _left_for(facts: Facts, scene: str, failed: Round, hop: Hop, until_ns: int) -> str | None:
-    begun = failed.exchange.begun_ns
+def _left_for(
+    facts: Facts, scene: str, failed: Round, hop: Hop, others: Sequence[int]
+) -> str | None:
+    begun, ended = failed.exchange.begun_ns, failed.exchange.ended_ns
     samples = [s for s in facts.sockets if s.hop == hop.name and s.scene == scene]
     earlier = [s for s in samples if s.at_ns <= begun]
-    during = [s for s in samples if begun < s.at_ns <= until_ns]
-    watched_s = seconds_between(begun, during[-1].at_ns) if during else 0.0
-    if not earlier or len(during) < SAMPLES_MIN or watched_s < WATCHED_S_MIN:
+    during = [s for s in samples if begun < s.at_ns <= ended]
+    if not earlier or any(s.rows is None for s in [earlier[-1], *during]):
         return None
-    if any(s.rows is None for s in during):
-        return None
-    return _growth(earlier[-1], during, hop, failed.exchange.request_bytes, _own_ports(facts))
-
-
-def _growth(
-    earlier: SocketSample, during: Sequence[SocketSample], hop: Hop, bytes_: int, ours: set[int]
-) -> str | None:
-    base = _connections(earlier, hop, ours)
-    left = answered = False
+    base, ours = _connections(earlier[-1], hop, _own_ports(facts)), _own_ports(facts)
+    watched_s = 0.0
     for sample in during:
-        for port, now in _connections(sample, hop, ours).items():
-            if now.closed and port not in base:
-                # It came and went between two readings; nobody counted what it carried.
-                return None
-            was = base.get(port, _Carried())
-            carries = now.request - was.request >= REQUEST_BYTES_FRACTION * bytes_
-            left = left or carries
-            answered = answered or (carries and now.answer > was.answer)
+        state = _carried_more(base, _connections(sample, hop, ours), failed.exchange.request_bytes)
+        if state != "no":
+            shared = any(start <= sample.at_ns for start in others)
+            quiet_before = watched_s >= WATCHED_S_MIN
+            return "no" if shared and quiet_before else None if shared else state
+        watched_s = seconds_between(begun, sample.at_ns)
+    return "no" if watched_s >= WATCHED_S_MIN else None
+
+
+def _carried_more(
+    base: Mapping[int, _Carried], now: Mapping[int, _Carried], request_bytes: int
+) -> str | None:
+    """Whether some connection carried about one request more than before, and got an answer."""
+    left = answered = False
+    for port, carried in now.items():
+        if carried.closed and port not in base:
+            # It came and went between two readings; nobody counted what it carried.
+            return None
+        was = base.get(port, _Carried())
+        if carried.request - was.request >= REQUEST_BYTES_FRACTION * request_bytes:
+            left = True
+            answered = answered or carried.answer > was.answer
     return "answered" if answered else "yes" if left else "no"
 
 

@@ -66,20 +66,22 @@ class ContentReader:
         """Keep a defect that was seen elsewhere, once."""
         self._defects.setdefault(defect)
 
-    def facts(self, *, comments: int = 0) -> ContentFacts:
-        """The facts so far."""
+    def facts(self, *, comments: int = 0, unread_events: int = 0) -> ContentFacts:
+        """The facts so far; `unread_events` were meaningful, but their text was not read."""
         counted = self._completion_tokens
-        if counted is not None and self._meaningful > max(counted, 1):
+        meaningful = self._meaningful + unread_events
+        if counted is not None and meaningful > max(counted, 1):
             self.note("more-events-than-tokens")
+        known = self._characters > 0 and unread_events == 0
         return ContentFacts(
-            meaningful_events=self._meaningful,
+            meaningful_events=meaningful,
             comments=comments,
             done_seen=self._done,
             finish_reason=self._finish_reason,
             prompt_tokens=self._prompt_tokens,
             completion_tokens=self._completion_tokens,
-            text_sha256=self._digest.hexdigest() if self._characters else None,
-            text_characters=self._characters,
+            text_sha256=self._digest.hexdigest() if known else None,
+            text_characters=self._characters if known else 0,
             defects=tuple(self._defects),
         )
 

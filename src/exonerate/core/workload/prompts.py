@@ -23,17 +23,20 @@ WORDS_PER_TOKEN = 1.0
 """Measured with SmolLM2's tokenizer: these words are one token each."""
 
 
-def chat_body(recipe: RequestRecipe, round_number: int, *, template: bytes | None = None) -> bytes:
+def chat_body(
+    recipe: RequestRecipe, round_number: int, *, template: bytes | None = None, opening: str = ""
+) -> bytes:
     """The body of one round, numbered from 1.
 
     `template` is the victim's own body (what `body_ref` names): the first round sends it as it
-    is, later rounds grow its history.
+    is, later rounds grow its history. `opening` is put before the first question.
     """
     assert round_number >= 1
     if template is not None:
         return _grown_template(recipe, round_number, template)
     dialect = dialect_of_path(recipe.path)
-    turns = conversation(recipe.prompt, round_number)
+    (role, question), *later = conversation(recipe.prompt, round_number)
+    turns = [(role, opening + question), *later]
     body: dict[str, Json] = {"model": recipe.model, **_prompt_fields(dialect, turns)}
     body[_LIMIT_NAMES[dialect]] = recipe.max_tokens
     body["temperature"] = 0
