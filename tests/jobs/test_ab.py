@@ -187,9 +187,8 @@ def gates(answer: Any, status: str) -> list[str]:
 
 def assert_verifies(world: World) -> None:
     """Every verdict follows from the records of its run."""
-    redactor = Redactor(world.ledger.key(), frozenset({KNOB.name}))
     deciders = {("ab", RULES): decide, ("aa", RULES): decide}
-    found: Any = verify(world.ledger.check_chain(), deciders, redactor=redactor)
+    found: Any = verify(world.ledger.check_chain(), deciders)
     assert found["chain"] == "ok"
     assert found["unfinished_runs"] == []
     assert [verdict["same"] for verdict in found["verdicts"]] != []
@@ -288,6 +287,36 @@ def test_a_kill_is_finished_by_the_next_command(world: World, before_swap: bool)
     assert world.file == ORIGINAL
     assert answer["restored"] is True
     assert asyncio.run(finish_cut_off(DEPLOYMENT, work, is_alive=lambda owner: False)) == ()
+    assert_verifies(world)
+
+
+def test_a_second_interruption_does_not_stop_the_restore(world: World) -> None:
+    """A task that is cancelled again while the original bytes go back still puts them back."""
+
+    async def main() -> None:
+        run = Run(case="case", run="run-1", owner="me")
+        task = asyncio.ensure_future(run_experiment(prepared(), run, means(world)))
+
+        async def cancel_and_wait() -> str:
+            task.cancel()
+            await asyncio.sleep(0)
+            return "cancelled"
+
+        async def cancel_once_more() -> str:
+            task.cancel()
+            await asyncio.sleep(0.01)
+            return "this try is spoilt"
+
+        scene = "block-1-1" if prepared().setup.schedule[0].arms[0] == "512" else "block-1-2"
+        world.trouble[scene, "cell-4"] = cancel_and_wait
+        world.trouble["restore-1", "restart"] = cancel_once_more
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(main())
+    assert [played.id for played in world.played[-2:]] == ["restore-1", "restore-2"]
+    assert world.file == ORIGINAL
+    assert "the original state of decode is back" in SAID
     assert_verifies(world)
 
 
