@@ -163,6 +163,7 @@ def means(world: World) -> Means:
         ledger=world.ledger,
         player=world,
         redactor=Redactor(world.ledger.key(), frozenset({KNOB.name})),
+        clock=SystemClock(),
         progress=lambda text, fraction: SAID.append(text),
     )
 

@@ -23,8 +23,9 @@ from exonerate.core.deployment.topology import before, hop_named, probeable
 from exonerate.core.experiment.decide import RESTORE_ATTEMPTS_MAX, RULES, decide
 from exonerate.core.experiment.scenes import restore_scene
 from exonerate.core.experiment.setup import Setup, options_json, setup_of
+from exonerate.core.instant import seconds_between
 from exonerate.core.json_types import JsonObject
-from exonerate.core.ports import Ledger, Player, Progress
+from exonerate.core.ports import Clock, Ledger, Player, Progress
 from exonerate.core.scene import Event, Scene
 from exonerate.core.stats.comparison import MARGIN_DEFAULT
 from exonerate.core.stats.design import BLOCKS_DEFAULT
@@ -77,6 +78,7 @@ class Means:
     ledger: Ledger
     player: Player
     redactor: Redactor
+    clock: Clock
     progress: Progress
 
 
@@ -155,7 +157,7 @@ async def run_experiment(prepared: Prepared, run: Run, means: Means) -> JsonObje
             decide,
             run=start,
             ledger=means.ledger,
-            player=_Announcing(means.player, setup),
+            player=_Announcing(means.player, means.clock, scenes=2 * setup.blocks + 1),
             redactor=means.redactor,
             progress=means.progress,
         )
@@ -194,19 +196,31 @@ def knob_of(deployment: Deployment, name: str) -> Knob:
 
 
 class _Announcing:
-    """The player, saying before each scene what it is and how far the experiment has come."""
+    """The player, saying before each scene what it is, how far it all has come and what is left."""
 
-    def __init__(self, player: Player, setup: Setup) -> None:
+    def __init__(self, player: Player, clock: Clock, *, scenes: int) -> None:
         self._player = player
-        self._scenes = 2 * setup.blocks + 1
+        self._clock = clock
+        self._scenes = scenes
         self._played = 0
+        self._spent_s = 0.0
 
     async def play(self, scene: Scene, progress: Progress) -> Sequence[Event]:
         """Play the scene."""
-        progress(scene.why, min(1.0, self._played / self._scenes))
+        progress(f"{scene.why}{self._time_left()}", min(1.0, self._played / self._scenes))
+        begun = self._clock.now()
         events = await self._player.play(scene, progress)
         self._played += 1
+        self._spent_s += seconds_between(begun, self._clock.now())
         return events
+
+    def _time_left(self) -> str:
+        if not self._played or self._played >= self._scenes:
+            return ""
+        left_s = self._spent_s / self._played * (self._scenes - self._played)
+        return (
+            f", about {left_s / 60:.0f} min left" if left_s > 90 else f", about {left_s:.0f} s left"
+        )
 
 
 async def _put_back_before_leaving(run: Run, means: Means) -> None:
