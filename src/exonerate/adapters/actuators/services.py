@@ -51,10 +51,14 @@ class ServiceControl:
         return self._processes.members(service)
 
     async def settings(self, name: str, setting: str, form: str) -> list[JsonObject]:
-        """What each process of a service got for one setting."""
+        """What each process of a service got for one setting; raises ExonerateError."""
         service = self._service(name)
         rows: list[JsonObject] = []
-        for pid in sorted(await self.members(name)):
+        try:
+            members = await self.members(name)
+        except ServiceFailed as failure:
+            raise ExonerateError(str(failure), "check that the unit can be shown") from failure
+        for pid in sorted(members):
             if identity_of(pid) is None:
                 continue
             launcher = not service.unit and self._processes.is_launcher(service, pid)
@@ -88,7 +92,7 @@ async def read_setting(activity: ReadSetting, *, control: ServiceControl) -> tup
     """Perform the activity; returns the kind and data of its event."""
     try:
         rows = await control.settings(activity.service, activity.setting, activity.form)
-    except (ServiceFailed, ExonerateError) as failure:
+    except ExonerateError as failure:
         return "failed", {"service": activity.service, "why": str(failure)}
     return "setting", {"service": activity.service, "processes": rows}
 
