@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
@@ -134,7 +134,7 @@ def _runs(runs: Sequence[JsonObject]) -> RenderableType:
 
 def _metric_names(run: JsonObject) -> list[str]:
     metrics = at(run, "metrics")
-    return list(metrics) if isinstance(metrics, dict) else []
+    return list(metrics) if isinstance(metrics, Mapping) else []
 
 
 def _short(metric: str) -> str:
