@@ -17,7 +17,7 @@ def test_evidence_has_age_grade_and_summary(story: Story) -> None:
     assert said.by == "on-call"
     assert persists.age == "5 days"
     assert document.grade == "D"
-    assert document.summary == "TARGET_CTAS 256 → 512, output_tokens_per_s, grade D"
+    assert document.summary == "TARGET_CTAS 256 → 512, output tokens/s"
 
 
 def test_the_suspect_is_shown_with_what_contradicts_it(story: Story) -> None:

@@ -120,7 +120,7 @@ def _document(document: DocumentView) -> Iterator[str]:
 
 
 def _stated(stated: TableView) -> Iterator[str]:
-    yield f"Line {stated.line}: {escaped_markdown(stated.headline)}."
+    yield f"Line {stated.line}: {escaped_markdown(stated.headline)}, grade {stated.grade}."
     if stated.copy_of:
         yield f"The same numbers as {escaped_markdown(stated.copy_of)}; counted once."
         return

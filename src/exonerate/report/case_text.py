@@ -155,7 +155,11 @@ def _document(document: DocumentView) -> RenderableType:
 
 
 def _stated(table: TableView) -> list[RenderableType]:
-    head = Text.assemble((f"line {table.line}  ", "faint"), table.headline)
+    head = Text.assemble(
+        (f"line {table.line}  ", "faint"),
+        table.headline,
+        (f"  grade {table.grade}", grade_mood(table.grade)),
+    )
     if table.copy_of:
         return [head, Text(f"the same numbers as {table.copy_of}; counted once", "faint")]
     grid = _grid(table.cell_kind, *[*table.arms, "", ""][:2], "recomputed", "stated")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from exonerate.core.json_access import at, number_at, text_at
 from exonerate.core.json_types import Json, JsonObject
 from exonerate.report.json_lists import numbers_at, objects_at, texts_at
-from exonerate.report.phrases import load, percent, visible
+from exonerate.report.phrases import load, metric_words, percent, visible
 
 DEBT_ITEMS_MAX = 100
 
@@ -86,9 +86,9 @@ class TableView:
 
     @property
     def headline(self) -> str:
-        """`TARGET_CTAS 256 → 512, output_tokens_per_s, grade D`."""
+        """`TARGET_CTAS 256 → 512, output tokens/s`."""
         knob = f"{self.knob} " if self.knob else ""
-        return f"{knob}{' → '.join(self.arms)}, {self.metric}, grade {self.grade}"
+        return f"{knob}{' → '.join(self.arms)}, {self.metric}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +173,7 @@ def comparison_view(answer: JsonObject, when: str, job: str = "ab") -> Compariso
         job=job,
         arms=tuple(visible(arm, 120) for arm in texts_at(answer, "arms")),
         knob=visible(at(answer, "knob") or "", 120),
-        metric=visible(at(answer, "metric") or "", 80),
+        metric=metric_words(text_at(answer, "metric") or ""),
         blocks=None if blocks is None else int(blocks),
         level=level if level is not None else 0.95,
         cells=cells,
@@ -280,7 +280,7 @@ def _table(entry: JsonObject) -> TableView:
     cells = objects_at(entry, "cells")
     return TableView(
         line=int(number_at(entry, "line") or 0),
-        metric=visible(at(entry, "metric") or "", 80),
+        metric=metric_words(text_at(entry, "metric") or ""),
         arms=arms,
         knob=visible(at(entry, "knob") or "", 120),
         cell_kind=visible(at(entry, "cell_kind") or "cell", 40),

@@ -15,11 +15,9 @@ Mood: TypeAlias = Literal["good", "bad", "doubt", ""]
 
 _MOODS: dict[str, Mood] = {
     "better": "good",
-    "supported": "good",
     "cleared": "good",
     "worse": "bad",
     "invalid": "bad",
-    "refuted": "bad",
     "confounded": "doubt",
     "inconclusive": "doubt",
     "expired": "doubt",

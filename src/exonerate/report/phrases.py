@@ -78,6 +78,15 @@ def interval(bounds: Sequence[float] | None) -> str:
     return f"[{low}, {high}] %"
 
 
+def metric_words(metric: str) -> str:
+    """A metric's name as words: `output tokens/s` for output_tokens_per_s, `ttft p50 ms`."""
+    clean = visible(metric, 80)
+    stem, unit, quantile = clean.partition("_ms_")
+    if unit:
+        clean = f"{stem} {quantile} ms"
+    return clean.replace("_per_", "/").replace("_", " ")
+
+
 def number(value: float | None) -> str:
     """A measured value in about four digits: `719.5`, `1,684`, `0.0123`."""
     if value is None:
