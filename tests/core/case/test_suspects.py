@@ -111,3 +111,18 @@ def test_conflicting_proofs_leave_the_suspect_raised(folded: Fold) -> None:
     case = folded(*lines)
     assert state(case) == "raised"
     assert "conflicts" in case.suspects[0].why
+
+
+def test_evidence_that_fits_raises(folded: Fold) -> None:
+    """A document that somebody rated as fitting raises the suspect; one that does not, does not."""
+    piece = ("evidence_added", {"id": "e", "type": "document", "source": "plan.md"})
+    for fit, expected in [("C", "raised"), ("I", "open"), ("N", "open")]:
+        rating = ("rating_added", {"suspect": "s", "evidence": "e", "fit": fit, "by": "human"})
+        assert state(folded(suspect(), piece, rating)) == expected
+
+
+def test_second_suspect_of_the_same_id_does_not_replace_the_first(folded: Fold) -> None:
+    """What was claimed first stays; nothing in a ledger is edited by adding."""
+    case = folded(suspect(claim="first"), suspect(claim="second"))
+    assert [one.claim for one in case.suspects if one.id == "s"] == ["first"]
+    assert "another suspect has this id" in case.comments[0].text

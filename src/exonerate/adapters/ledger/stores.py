@@ -33,6 +33,9 @@ class Store(Protocol):
     def exists(self) -> bool:
         """False when nothing has been written there yet."""
 
+    def prepare_folder(self) -> None:
+        """Make the folder for what lies beside the ledger."""
+
     def prepare(self) -> None:
         """Make what must be there before the first write."""
 
@@ -76,12 +79,10 @@ class SqliteFile:
         with file_faults(self.where):
             return self._path.exists()
 
-    def prepare(self) -> None:
-        """Make the folder (not the ones above it) and an empty file, which is an empty ledger."""
+    def prepare_folder(self) -> None:
+        """Make the folder of the file, but not the ones above it: those are a mistyped path."""
+        folder = self._path.parent
         with file_faults(self.where):
-            if self._path.exists():
-                return
-            folder = self._path.parent
             if not folder.is_dir() and not folder.parent.is_dir():
                 raise ExonerateError(
                     f"cannot make the ledger `{self.where}`: "
@@ -89,8 +90,14 @@ class SqliteFile:
                     "make the folder, or give `--ledger` another path",
                 )
             make_folder(folder)
-            self._path.touch()
-            sync_folder(folder)
+
+    def prepare(self) -> None:
+        """Make the folder and an empty file, which is an empty ledger."""
+        self.prepare_folder()
+        with file_faults(self.where):
+            if not self._path.exists():
+                self._path.touch()
+                sync_folder(self._path.parent)
 
     def connect(self, *, writes: bool) -> Connection:
         """A new connection to the file."""
@@ -132,6 +139,9 @@ class Postgres:
     def exists(self) -> bool:
         """True: whether the tables are there is asked inside the transaction."""
         return True
+
+    def prepare_folder(self) -> None:
+        """Nothing: the key makes its own."""
 
     def prepare(self) -> None:
         """Nothing: the server is there or it is not."""

@@ -146,6 +146,8 @@ def _suspect(draft: _Draft, record: Record) -> None:
         hop=_text_or_none(body, "hop"),
     )
     problem = unfalsifiable(suspect)
+    if suspect.id in draft.suspects:
+        problem = "another suspect has this id"
     if problem is None:
         draft.suspects[suspect.id] = suspect
     else:
