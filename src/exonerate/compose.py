@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -92,11 +93,40 @@ def ledger_place(given: str | None, config: Path | None) -> str | Path:
     return (path.resolve().parent if path else Path.cwd()) / LEDGER_PLACE
 
 
+def deployment_if_any(given: Path | None) -> Deployment | None:
+    """As `required_deployment`, but None where no file is named and none is found."""
+    path = given or find_deployment_file(Path.cwd())
+    return None if path is None else load_deployment(path)
+
+
+def ledger_at(given: str | None, config: Path | None) -> SqlLedger:
+    """The ledger of `--ledger`, of the environment or beside the deployment file."""
+    return open_ledger(ledger_place(given, config), clock=SystemClock())
+
+
+def redactor_of(ledger: SqlLedger, deployment: Deployment | None) -> Redactor:
+    """What keeps secrets out of that ledger; the knobs of the deployment are kept in clear."""
+    knobs = deployment.knobs if deployment is not None else ()
+    return Redactor(ledger.key(), frozenset(knob.name for knob in knobs))
+
+
+def system_clock() -> SystemClock:
+    """The clock of this machine."""
+    return SystemClock()
+
+
+def live_values(deployment: Deployment | None) -> Callable[[str], str | None]:
+    """Asks for the value of a knob as its file has it now; None where that cannot be read."""
+    readings = {} if deployment is None else {r.knob.name: r for r in knob_readings(deployment)}
+    live = {name: reading.live for name, reading in readings.items()}
+    return live.get
+
+
 def build_workplace(deployment: Deployment, place: str | Path) -> Workplace:
     """Put together what a job needs; nothing is opened or made before it is used."""
     clock = SystemClock()
     ledger = open_ledger(place, clock=clock)
-    redactor = Redactor(ledger.key(), frozenset(knob.name for knob in deployment.knobs))
+    redactor = redactor_of(ledger, deployment)
     return Workplace(
         deployment=deployment,
         clock=clock,

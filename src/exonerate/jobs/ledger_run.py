@@ -76,7 +76,7 @@ async def drive(
     return await _go_on(decide, journal, player, progress)
 
 
-async def resume(
+async def wind_up(
     decide: Decider,
     records: Sequence[Record],
     *,
@@ -85,9 +85,11 @@ async def resume(
     redactor: Redactor,
     progress: Progress,
 ) -> JsonObject:
-    """Go on with a run that was cut off, from its own records (the first is `run_started`).
+    """Bring a run that was cut off to its verdict, from its own records (`run_started` first).
 
-    A scene that was planned and not played stays so: its decider sees that it was cut off.
+    A scene that was planned and not played stays so, and its decider sees that it was cut off.
+    Where no scene was under way, the next one is planned and not played, which says the same; so a
+    decider that has nothing to put right can go straight to its verdict, and `verify` holds.
     """
     begin = records[0]
     assert begin.kind == "run_started"
@@ -101,6 +103,9 @@ async def resume(
     )
     journal = _Journal(run, ledger, redactor)
     journal.take_up(records)
+    decided = decide(tuple(journal.records))
+    if journal.records[-1].kind != "scene_planned" and isinstance(decided, Scene):
+        journal.plan(decided)
     return await _go_on(decide, journal, player, progress)
 
 

@@ -7,7 +7,7 @@ flag given twice is refused: which one counts is the program's own choice.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from exonerate.core.deployment.model import Knob
@@ -64,6 +64,20 @@ def flag_proposals(text: str, knob: Knob, value: str | None) -> Iterator[str]:
     else:
         _refuse_false(knob, value)
         yield _replaced(text, flag, value)
+
+
+def flag_in_arguments(arguments: Sequence[str], name: str) -> str | None:
+    """The value of a flag on the command line of a running process; the last one counts."""
+    wanted, value = flag_name(name), None
+    for index, argument in enumerate(arguments):
+        head, equals, tail = argument.partition("=")
+        if argument == wanted:
+            following = arguments[index + 1] if index + 1 < len(arguments) else "-"
+            bare = following.startswith("-") and not _NUMBER.fullmatch(following)
+            value = "true" if bare else following
+        elif equals and head == wanted:
+            value = tail
+    return value
 
 
 def _main(text: str) -> Command:

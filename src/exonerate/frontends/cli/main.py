@@ -29,6 +29,14 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "Show every hop, engine and knob, and what is out of reach.",
     ),
     "ab": ("exonerate.frontends.cli.ab:command", "compare two values of one knob, blocked"),
+    "case": (
+        "exonerate.frontends.cli.case:case",
+        "Open, show and verify cases; add suspects and evidence.",
+    ),
+    "debt": (
+        "exonerate.frontends.cli.debt:debt",
+        "What every standing revert costs, and whether its reason still stands.",
+    ),
     "read": (
         "exonerate.frontends.cli.read:read",
         "Read documents and result files as graded evidence.",
