@@ -20,6 +20,10 @@ from exonerate.frontends.cli import exit_status
 
 COMMANDS: dict[str, tuple[str, str]] = {
     # command: (module:attribute, one-line help shown in the list)
+    "demo": (
+        "exonerate.frontends.cli.demo.command:demo",
+        "Tell the founding story on a real engine, in a few minutes.",
+    ),
     "init": (
         "exonerate.frontends.cli.init:init",
         "Write a commented deployment file by looking at URLs.",
