@@ -18,7 +18,14 @@ from exonerate.core.scene import Activity, Event, Scene, Stall
 
 
 class ActivityFailed(Exception):
-    """The activity did not reach its aim; what depends on it is skipped."""
+    """The activity did not reach its aim; what depends on it is skipped.
+
+    Its ``failed`` event says why, and holds `detail` besides.
+    """
+
+    def __init__(self, why: str, detail: JsonObject | None = None) -> None:
+        super().__init__(why)
+        self.detail: JsonObject = detail or {}
 
 
 @dataclass(slots=True)
@@ -124,7 +131,7 @@ class _Playing:
             await self._performers[type(activity)](activity, self.stage)
             self._went_well.add(activity.name)
         except ActivityFailed as failure:
-            self.stage.emit(activity.name, "failed", {"why": str(failure)})
+            self.stage.emit(activity.name, "failed", {**failure.detail, "why": str(failure)})
         finally:
             self._ended[activity.name].set()
 

@@ -28,6 +28,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "exonerate.frontends.cli.status:status",
         "Show every hop, engine and knob, and what is out of reach.",
     ),
+    "knob": (
+        "exonerate.frontends.cli.knob:knob",
+        "List, diff, revert, restore or adopt one setting, as a recorded intervention.",
+    ),
     "ab": ("exonerate.frontends.cli.ab:command", "compare two values of one knob, blocked"),
     "case": (
         "exonerate.frontends.cli.case:case",
