@@ -36,6 +36,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "exonerate.frontends.cli.locate:command",
         "Find the guilty layer, clear the innocent, or say that nobody is.",
     ),
+    "knob": (
+        "exonerate.frontends.cli.knob:knob",
+        "List, diff, revert, restore or adopt one setting, as a recorded intervention.",
+    ),
     "ab": ("exonerate.frontends.cli.ab:command", "Compare two values of one knob, in blocks."),
     "case": (
         "exonerate.frontends.cli.case:case",

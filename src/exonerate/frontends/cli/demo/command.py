@@ -14,7 +14,7 @@ from pathlib import Path
 
 import click
 
-from exonerate.compose import LEDGER_VARIABLE, load_deployment, service_control
+from exonerate.compose import LEDGER_VARIABLE, load_deployment, service_control, system_clock
 from exonerate.errors import ExonerateError
 from exonerate.frontends.cli.demo.narrator import Narrator
 from exonerate.frontends.cli.demo.stage import Stage
@@ -120,5 +120,5 @@ def _engine_stopped_at_the_end(stage: Stage) -> Iterator[None]:
     try:
         yield
     finally:
-        control = service_control(load_deployment(stage.config))
+        control = service_control(load_deployment(stage.config), system_clock())
         asyncio.run(control.stop("engine"))

@@ -5,7 +5,13 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from exonerate.compose import build_workplace, ledger_place, load_deployment, service_control
+from exonerate.compose import (
+    build_workplace,
+    ledger_place,
+    load_deployment,
+    service_control,
+    system_clock,
+)
 from exonerate.core.deployment.knobs import with_value
 from exonerate.core.experiment.cell import cell_run
 from exonerate.core.scene import Event, LoadCell, PromptRecipe, RequestRecipe, Scene
@@ -69,7 +75,7 @@ async def _measure(
     deployment = load_deployment(stage.config)
     knob = next(knob for knob in deployment.knobs if knob.name == KNOB)
     stage.script.write_bytes(with_value(stage.script.read_bytes(), knob, value))
-    control = service_control(deployment)
+    control = service_control(deployment, system_clock())
     await control.start("engine")
     try:
         workplace = build_workplace(deployment, ledger_place(None, stage.config))
