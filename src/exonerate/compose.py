@@ -7,11 +7,21 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from exonerate.adapters.actuators.file_backup import BackupStore
+from exonerate.adapters.actuators.file_swap import FileSwapper
+from exonerate.adapters.actuators.process_service import ProcessServices
+from exonerate.adapters.actuators.services import ServiceControl
+from exonerate.adapters.actuators.systemd_service import SystemdServices
 from exonerate.adapters.clock import SystemClock
 from exonerate.adapters.engines.names import counter_reader
 from exonerate.adapters.http_get import get_page
 from exonerate.adapters.knob_files import KnobReading, read_knob
 from exonerate.adapters.ledger import SqlLedger, open_ledger
+from exonerate.adapters.performers.changing import (
+    RestartPerformer,
+    SettingPerformer,
+    SwapPerformer,
+)
 from exonerate.adapters.performers.loading import LoadPerformer
 from exonerate.adapters.performers.probing import ProbePerformer
 from exonerate.adapters.performers.watching import MetricsPerformer, SocketPerformer
@@ -21,12 +31,22 @@ from exonerate.core.deployment.model import Deployment
 from exonerate.core.deployment.parse import parse_deployment
 from exonerate.core.diagnosis import localiser
 from exonerate.core.ports import CounterReader, PageReader
-from exonerate.core.scene import Activity, LoadCell, ProbeSession, SampleMetrics, WatchSockets
+from exonerate.core.scene import (
+    Activity,
+    LoadCell,
+    ProbeSession,
+    ReadSetting,
+    RestartService,
+    SampleMetrics,
+    SwapFile,
+    WatchSockets,
+)
 from exonerate.errors import ExonerateError
 from exonerate.jobs.ledger_run import Deciders
 
 DEPLOYMENT_FILE = "exonerate.toml"
-LEDGER_PLACE = ".exonerate/ledger.db"
+STATE_FOLDER = ".exonerate"
+LEDGER_PLACE = f"{STATE_FOLDER}/ledger.db"
 LEDGER_VARIABLE = "EXONERATE_LEDGER"
 
 DECIDERS: Deciders = {("locate", localiser.RULES): localiser.decide}
@@ -132,7 +152,7 @@ def build_workplace(deployment: Deployment, place: str | Path) -> Workplace:
         clock=clock,
         ledger=ledger,
         redactor=redactor,
-        player=ScenePlayer(clock=clock, performers=_performers(deployment)),
+        player=ScenePlayer(clock=clock, performers=_performers(deployment, ledger)),
     )
 
 
@@ -151,12 +171,28 @@ def knob_readings(deployment: Deployment) -> list[KnobReading]:
     return [read_knob(deployment, knob) for knob in deployment.knobs]
 
 
-def _performers(deployment: Deployment) -> dict[type[Activity], Performer]:
+def service_control(deployment: Deployment) -> ServiceControl:
+    """Starts, stops and asks the services of a deployment."""
+    folder, clock = Path(deployment.folder), SystemClock()
+    return ServiceControl(
+        deployment.services,
+        processes=ProcessServices(folder=folder, state=folder / STATE_FOLDER, clock=clock),
+        systemd=SystemdServices(clock=clock),
+    )
+
+
+def _performers(deployment: Deployment, ledger: SqlLedger) -> dict[type[Activity], Performer]:
+    folder = Path(deployment.folder)
     urls = {hop.name: hop.url for hop in deployment.hops}
     metrics = {hop.name: hop.metrics for hop in deployment.hops if hop.metrics}
+    control = service_control(deployment)
+    swapper = FileSwapper(store=BackupStore(folder / STATE_FOLDER / "backups"), allowed=(folder,))
     return {
-        ProbeSession: ProbePerformer(Path(deployment.folder), urls, deployment.victim.headers),
+        ProbeSession: ProbePerformer(folder, urls, deployment.victim.headers),
         SampleMetrics: MetricsPerformer(counter_reader(), metrics),
         WatchSockets: SocketPerformer(),
-        LoadCell: LoadPerformer(Path(deployment.folder), urls),
+        LoadCell: LoadPerformer(folder, urls),
+        SwapFile: SwapPerformer(swapper, ledger.get_blob),
+        RestartService: RestartPerformer(control),
+        ReadSetting: SettingPerformer(control),
     }

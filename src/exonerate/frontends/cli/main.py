@@ -28,7 +28,11 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "exonerate.frontends.cli.status:status",
         "Show every hop, engine and knob, and what is out of reach.",
     ),
-    "ab": ("exonerate.frontends.cli.ab:command", "compare two values of one knob, blocked"),
+    "locate": (
+        "exonerate.frontends.cli.locate:command",
+        "Find the guilty layer, clear the innocent, or say that nobody is.",
+    ),
+    "ab": ("exonerate.frontends.cli.ab:command", "Compare two values of one knob, in blocks."),
     "case": (
         "exonerate.frontends.cli.case:case",
         "Open, show and verify cases; add suspects and evidence.",
