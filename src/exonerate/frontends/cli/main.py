@@ -29,6 +29,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "Show every hop, engine and knob, and what is out of reach.",
     ),
     "ab": ("exonerate.frontends.cli.ab:command", "compare two values of one knob, blocked"),
+    "aa": ("exonerate.frontends.cli.aa:command", "noise floor of this host and workload"),
     "case": (
         "exonerate.frontends.cli.case:case",
         "Open, show and verify cases; add suspects and evidence.",
