@@ -86,7 +86,7 @@ class World:
         failed: set[str] = set()
         for at, activity in enumerate(scene.activities):
             if failed & set(activity.after):
-                kind, data = "skipped", {"why": "what it waits for failed"}
+                kind, data = "skipped", {"because": sorted(failed & set(activity.after))}
             else:
                 kind, data = await self._perform(scene, activity, restart)
             if kind in ("failed", "skipped"):

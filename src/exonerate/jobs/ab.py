@@ -12,6 +12,7 @@ import asyncio
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from exonerate.core.case.records import Record
@@ -30,6 +31,7 @@ from exonerate.core.scene import Event, Scene
 from exonerate.core.stats.comparison import MARGIN_DEFAULT
 from exonerate.core.stats.design import BLOCKS_DEFAULT
 from exonerate.errors import ExonerateError
+from exonerate.jobs.knob_files import knob_named, read_bytes
 from exonerate.jobs.ledger_run import RunStart, drive, wind_up
 
 JOBS = ("ab", "aa")
@@ -95,7 +97,7 @@ def prepare_ab(
     Raises:
         ExonerateError: no such knob, not two values, or no single edit makes an arm.
     """
-    knob = knob_of(deployment, knob_name)
+    knob = knob_named(deployment, knob_name)
     arms = _two_values(knob, values)
     made = {arm: with_value(content, knob, written_value(knob, arm)) for arm in arms}
     if made[arms[0]] == made[arms[1]]:
@@ -107,7 +109,7 @@ def prepare_ab(
     setup = replace(
         setup,
         knob=knob.name,
-        file=knob.file,
+        file=str(_knob_path(deployment, knob)),
         arm_sha256={arm: _sha256(made[arm]) for arm in arms},
         original_sha256=_sha256(content),
     )
@@ -184,15 +186,9 @@ async def finish_cut_off(
     return tuple(answers)
 
 
-def knob_of(deployment: Deployment, name: str) -> Knob:
-    """The knob of that name; raises ExonerateError with the names there are."""
-    for knob in deployment.knobs:
-        if knob.name == name:
-            return knob
-    known = ", ".join(f"`{knob.name}`" for knob in deployment.knobs) or "none"
-    raise ExonerateError(
-        f"the deployment has no knob `{name}`", f"its knobs: {known}; see `exonerate knob list`"
-    )
+def knob_content(deployment: Deployment, name: str) -> bytes:
+    """What the file of a knob holds now; raises ExonerateError."""
+    return read_bytes(_knob_path(deployment, knob_named(deployment, name)))
 
 
 class _Announcing:
@@ -339,6 +335,10 @@ def _two_values(knob: Knob, values: tuple[str, ...]) -> tuple[str, str]:
             "name them, baseline first: `--values 256,512`",
         )
     return chosen[0], chosen[1]
+
+
+def _knob_path(deployment: Deployment, knob: Knob) -> Path:
+    return Path(deployment.folder) / knob.file
 
 
 def _service(deployment: Deployment, name: str) -> Service:

@@ -17,11 +17,10 @@ from exonerate.frontends.cli.experiment_options import (
     finish_first,
     open_session,
     play,
-    read_knob_file,
     request_of,
     show_plan,
 )
-from exonerate.jobs.ab import knob_of, prepare_ab
+from exonerate.jobs.ab import knob_content, prepare_ab
 from exonerate.jobs.analyse_trials import DEFAULT_METRIC, TrialsRequest, analyse_trials
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -98,7 +97,7 @@ def command(where: CaseOptions, knob: str | None, trials_file: Path | None, **op
         knob,
         request_of(options),
         values=tuple((options["values"] or "").split(",")) if options["values"] else (),
-        content=read_knob_file(session.deployment, knob_of(session.deployment, knob).file),
+        content=knob_content(session.deployment, knob),
     )
     if options["plan"]:
         return show_plan(session, prepared, options)

@@ -7,7 +7,6 @@ import secrets
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -163,17 +162,6 @@ def play(
     if not answer["restored"]:
         click.echo(f"warning: the original state of {setup.service} is NOT back", err=True)
     return answer
-
-
-def read_knob_file(deployment: Deployment, file: str) -> bytes:
-    """What the file of a knob holds now."""
-    path = Path(deployment.folder) / file
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise ExonerateError(
-            f"`{path}` cannot be read: {error.strerror}", "check `file` in the `[[knob]]` section"
-        ) from error
 
 
 def _plan(session: Session, prepared: Prepared, noise: float | None) -> JsonObject:
