@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -66,11 +66,11 @@ class Prepared:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """Where an experiment is recorded: case and run, and a mark of the process that runs it."""
+    """Where an experiment is recorded: case and run; and the host on which it runs."""
 
     case: str
     run: str
-    owner: str = ""
+    host: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,7 +150,7 @@ async def run_experiment(prepared: Prepared, run: Run, means: Means) -> JsonObje
         job=setup.job,
         rules=RULES,
         seed=setup.seed,
-        options={**options_json(setup), "owner": run.owner},
+        options={**options_json(setup), "host": run.host},
         deployment=deployment_to_json(setup.deployment),
         scenes_max=2 * setup.blocks + RESTORE_ATTEMPTS_MAX + 1,
     )
@@ -169,18 +169,18 @@ async def run_experiment(prepared: Prepared, run: Run, means: Means) -> JsonObje
 
 
 async def finish_cut_off(
-    deployment: Deployment, means: Means, *, is_alive: Callable[[str], bool]
+    deployment: Deployment, means: Means, *, host: str
 ) -> tuple[JsonObject, ...]:
     """Wind up every experiment of this deployment that was cut off; returns their answers.
 
-    A run whose owner is still alive is left alone: it is under way, not cut off.
+    The caller holds the lock under which experiments run, so that none of them is under way here;
+    one of another host, in a ledger that both share, is left alone.
     """
     answers = []
     for records in _unfinished(means.ledger.records()):
         setup = setup_of(records)
         options: Any = records[0].body["options"]
-        owner = str(options.get("owner") or "")
-        if setup.deployment.folder == deployment.folder and not (owner and is_alive(owner)):
+        if setup.deployment.folder == deployment.folder and options.get("host") == host:
             means.progress(f"finishing {records[0].run}, which was cut off", None)
             answers.append(await _wind_up(records, means))
     return tuple(answers)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import platform
 import secrets
 import sys
 from collections.abc import Callable
@@ -11,7 +12,6 @@ from typing import Any, TypeVar
 
 import click
 
-from exonerate.adapters.owner import own_mark, owner_is_alive
 from exonerate.compose import Workplace, build_workplace, ledger_place, required_deployment
 from exonerate.core.deployment.model import Deployment
 from exonerate.core.experiment.plan import expectation_of, plan_answer, plan_lines
@@ -20,7 +20,7 @@ from exonerate.core.stats.design import BLOCKS_DEFAULT, BLOCKS_MAX
 from exonerate.errors import ExonerateError
 from exonerate.frontends.cli import exit_status
 from exonerate.frontends.cli.case_options import CaseOptions, case_to_write
-from exonerate.frontends.cli.comparison_options import CellList
+from exonerate.frontends.cli.comparison_options import CellList, Margin
 from exonerate.frontends.cli.output import ProgressLine, print_json
 from exonerate.jobs.ab import (
     ExperimentRequest,
@@ -62,7 +62,7 @@ def experiment_options(command: Command) -> Command:
         click.option("--max-tokens", type=click.IntRange(1), help="As the victim's by default."),
         click.option("--seed", type=click.IntRange(0), help="Makes the same order again."),
         click.option("--plan", is_flag=True, help="Say what it could show; touch nothing."),
-        click.option("--noise", type=float, help="Restart noise for the plan, as a ratio."),
+        click.option("--noise", type=Margin(), help="Restart noise for the plan, as a ratio."),
         click.option("--yes", is_flag=True, help="Do not ask before restarting the service."),
     )
     for option in reversed(options):
@@ -116,9 +116,7 @@ def whole_cells(cells: tuple[float, ...], option: str) -> tuple[int, ...]:
 
 def finish_first(session: Session) -> None:
     """Put back what an earlier experiment left behind when it was cut off."""
-    answers = asyncio.run(
-        finish_cut_off(session.deployment, session.means, is_alive=owner_is_alive)
-    )
+    answers = asyncio.run(finish_cut_off(session.deployment, session.means, host=platform.node()))
     session.progress.done()
     for answer in answers:
         if not answer["restored"]:
@@ -150,7 +148,7 @@ def play(
         click.confirm(f"restart `{setup.service}` that often?", abort=True, err=True)
     ledger, book = where.open_book()
     case = case_to_write(where, ledger, book, title=f"{setup.job} {setup.knob or setup.service}")
-    run = Run(case=case.id, run=f"{setup.job}-{secrets.token_hex(4)}", owner=own_mark())
+    run = Run(case=case.id, run=f"{setup.job}-{secrets.token_hex(4)}", host=platform.node())
     try:
         answer = asyncio.run(run_experiment(prepared, run, session.means))
     finally:
