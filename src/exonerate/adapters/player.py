@@ -18,7 +18,14 @@ from exonerate.core.scene import Activity, Event, Scene, Stall
 
 
 class ActivityFailed(Exception):
-    """The activity did not reach its aim; what depends on it is skipped."""
+    """The activity did not reach its aim; what depends on it is skipped.
+
+    `seen` is what its ``failed`` event holds; by default no more than the reason.
+    """
+
+    def __init__(self, why: str, seen: JsonObject | None = None) -> None:
+        super().__init__(why)
+        self.seen: JsonObject = seen or {"why": why}
 
 
 @dataclass(slots=True)
@@ -124,7 +131,7 @@ class _Playing:
             await self._performers[type(activity)](activity, self.stage)
             self._went_well.add(activity.name)
         except ActivityFailed as failure:
-            self.stage.emit(activity.name, "failed", {"why": str(failure)})
+            self.stage.emit(activity.name, "failed", failure.seen)
         finally:
             self._ended[activity.name].set()
 

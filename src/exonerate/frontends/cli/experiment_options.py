@@ -6,13 +6,20 @@ import asyncio
 import platform
 import secrets
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import click
 
-from exonerate.compose import Workplace, build_workplace, ledger_place, required_deployment
+from exonerate.compose import (
+    Workplace,
+    build_workplace,
+    changing,
+    ledger_place,
+    required_deployment,
+)
 from exonerate.core.deployment.model import Deployment
 from exonerate.core.experiment.plan import expectation_of, plan_answer, plan_lines
 from exonerate.core.json_types import JsonObject
@@ -30,6 +37,7 @@ from exonerate.jobs.ab import (
     finish_cut_off,
     run_experiment,
 )
+from exonerate.jobs.case import CaseBook
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -83,6 +91,14 @@ def open_session(where: CaseOptions) -> Session:
         progress=progress,
     )
     return Session(deployment, workplace, means, progress)
+
+
+@contextmanager
+def changing_session(where: CaseOptions) -> Iterator[Session]:
+    """A session that holds the lock under which this deployment is changed."""
+    session = open_session(where)
+    with changing(session.deployment):
+        yield session
 
 
 def request_of(options: dict[str, Any]) -> ExperimentRequest:
@@ -146,8 +162,11 @@ def play(
     setup = prepared.setup
     if not options["yes"] and sys.stdin.isatty():
         click.confirm(f"restart `{setup.service}` that often?", abort=True, err=True)
-    ledger, book = where.open_book()
-    case = case_to_write(where, ledger, book, title=f"{setup.job} {setup.knob or setup.service}")
+    workplace = session.workplace
+    book = CaseBook(workplace.ledger, workplace.redactor)
+    case = case_to_write(
+        where, workplace.ledger, book, title=f"{setup.job} {setup.knob or setup.service}"
+    )
     run = Run(case=case.id, run=f"{setup.job}-{secrets.token_hex(4)}", host=platform.node())
     try:
         answer = asyncio.run(run_experiment(prepared, run, session.means))

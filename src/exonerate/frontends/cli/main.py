@@ -28,8 +28,15 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "exonerate.frontends.cli.status:status",
         "Show every hop, engine and knob, and what is out of reach.",
     ),
-    "ab": ("exonerate.frontends.cli.ab:command", "compare two values of one knob, blocked"),
-    "aa": ("exonerate.frontends.cli.aa:command", "noise floor of this host and workload"),
+    "locate": (
+        "exonerate.frontends.cli.locate:command",
+        "Find the guilty layer, clear the innocent, or say that nobody is.",
+    ),
+    "ab": ("exonerate.frontends.cli.ab:command", "Compare two values of one knob, in blocks."),
+    "aa": (
+        "exonerate.frontends.cli.aa:command",
+        "Restart a service against itself: the noise of this host.",
+    ),
     "case": (
         "exonerate.frontends.cli.case:case",
         "Open, show and verify cases; add suspects and evidence.",
