@@ -41,6 +41,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "List, diff, revert, restore or adopt one setting, as a recorded intervention.",
     ),
     "ab": ("exonerate.frontends.cli.ab:command", "Compare two values of one knob, in blocks."),
+    "aa": (
+        "exonerate.frontends.cli.aa:command",
+        "Restart a service against itself: the noise of this host.",
+    ),
     "case": (
         "exonerate.frontends.cli.case:case",
         "Open, show and verify cases; add suspects and evidence.",
