@@ -8,22 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import http.client
-from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from exonerate.core.ports import Page
 from exonerate.core.version import USER_AGENT
 
 BODY_LIMIT = 8 << 20
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """A page as it came, or why it did not: exactly one of `status` and `error` is given."""
-
-    status: int | None
-    text: str
-    error: str | None = None
-    headers: tuple[tuple[str, str], ...] = ()
 
 
 async def get_page(url: str, *, timeout_s: float) -> Page:

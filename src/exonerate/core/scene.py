@@ -101,7 +101,8 @@ class SampleMetrics:
 class WatchSockets:
     """TCP byte counters of every local socket that talks to `host:port`, read repeatedly.
 
-    Emits ``sockets`` events: `{"hop", "rows": [...] | null}`; see `adapters.sockets` for a row.
+    Emits ``sockets`` events: `{"hop", "rows": [...] | null}`, or `{"hop", "same": true}` when
+    nothing changed since the last one; see `adapters.sockets` for a row.
     """
 
     name: str

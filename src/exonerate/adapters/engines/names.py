@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from importlib.metadata import entry_points
 from typing import Literal, TypeAlias
 
+from exonerate.core.ports import CounterReader
+from exonerate.core.wire.exposition import parse_exposition
+
 CanonicalName: TypeAlias = Literal[
     "running",  # requests being worked on (gauge)
     "waiting",  # requests in the engine's queue (gauge)
@@ -35,6 +38,17 @@ class SeriesNames:
 def known_engines() -> list[SeriesNames]:
     """Every registered engine."""
     return [point.load() for point in entry_points(group="exonerate.engines")]
+
+
+def counter_reader() -> CounterReader:
+    """Reads metrics pages of every registered engine."""
+    engines = known_engines()
+
+    def read(page: str) -> tuple[str | None, dict[str, float]]:
+        samples = [(sample.name, sample.value) for sample in parse_exposition(page)]
+        return canonical_values(samples, engines)
+
+    return read
 
 
 def canonical_values(

@@ -35,7 +35,7 @@ def parse_deployment(text: str, *, path: str, folder: str) -> Deployment:
         ) from error
     reader = _Reader(path, key_lines(text))
     for name in tables:
-        reader.refuse_unknown(name, SECTIONS, (), "section")
+        reader.refuse_unknown(name, SECTIONS, (name,), "section")
     sections = {name: reader.section(name, tables.get(name)) for name in SECTIONS}
     head = sections["deployment"][0] if sections["deployment"] else None
     if head is None:
@@ -66,19 +66,21 @@ class _Reader:
 
     def _line(self, key: KeyPath) -> int | None:
         while key:
-            if key in self.lines:
-                return self.lines[key]
+            for known in (key, (*key, 0)):
+                if known in self.lines:
+                    return self.lines[known]
             key = key[:-1]
         return None
 
     def refuse_unknown(
         self, name: str, known: Mapping[str, object], where: KeyPath, what: str
     ) -> None:
+        """Refuse a name that is not known; `where` is the key (or its table) that holds it."""
         if name in known:
             return
         near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
         hint = f"did you mean `{near[0]}`?" if near else "known are: " + ", ".join(known)
-        raise self.error((*where, name), f"unknown {what} `{name}`", hint)
+        raise self.error(where, f"unknown {what} `{name}`", hint)
 
     def section(self, name: str, found: object) -> list[dict[str, Any]]:
         """The checked values of one section; as many as it has tables."""
@@ -98,7 +100,7 @@ class _Reader:
         shown = str(where[0])
         values: dict[str, Any] = {}
         for key, value in table.items():
-            self.refuse_unknown(key, fields, where, "key")
+            self.refuse_unknown(key, fields, (*where, key), "key")
             right = fields[key].check(value)
             if right is not None:
                 problem = f"`{shown}.{key}` is {type_name(value)}; it must be {right}"
@@ -130,7 +132,7 @@ def _check_references(deployment: Deployment, reader: _Reader) -> None:
     _unique([knob.name for knob in deployment.knobs], "knob", reader)
     for index, hop in enumerate(deployment.hops):
         for name in hop.behind:
-            reader.refuse_unknown(name, hop_names, ("hop", index), "hop in `behind`:")
+            reader.refuse_unknown(name, hop_names, ("hop", index, "behind"), "hop in `behind`:")
             if name == hop.name:
                 raise reader.error(
                     ("hop", index, "behind"), f"hop `{name}` is behind itself", "name another hop"
@@ -138,7 +140,7 @@ def _check_references(deployment: Deployment, reader: _Reader) -> None:
     for index, service in enumerate(deployment.services):
         _check_service(service, index, reader, hop_names)
     for index, knob in enumerate(deployment.knobs):
-        reader.refuse_unknown(knob.service, service_names, ("knob", index), "service")
+        reader.refuse_unknown(knob.service, service_names, ("knob", index, "service"), "service")
 
 
 def _check_service(
@@ -146,7 +148,7 @@ def _check_service(
 ) -> None:
     where: KeyPath = ("service", index)
     if service.hop is not None:
-        reader.refuse_unknown(service.hop, hop_names, where, "hop")
+        reader.refuse_unknown(service.hop, hop_names, (*where, "hop"), "hop")
     if bool(service.start) == bool(service.unit):
         raise reader.error(
             where,

@@ -5,9 +5,9 @@ Outcomes of a round
 ``ok`` complete; ``slow`` complete, but its first token came later than the stall limit of the
 scene; ``hang`` given up while silent; ``cut`` the body ended before its framing's end;
 ``lost-ending`` the body ended well but the stream never said that it was done; ``refused`` an
-HTTP status of 4xx, ``server-error`` one of 5xx; ``no-answer`` the connection was closed before any byte came;
-``no-connect``; ``corrupt`` complete with defects in its content; ``unfinished`` we were
-interrupted, which says nothing.
+HTTP status of 4xx, ``server-error`` one of 5xx; ``no-answer`` the connection was closed before
+any byte came; ``no-connect``; ``corrupt`` complete with defects in its content; ``unfinished``
+we were interrupted, which says nothing.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from exonerate.core.wire.exchange import Exchange
 from exonerate.core.wire.exchange_json import exchange_from_json
 
 Outcome: TypeAlias = Literal[
-    "ok", "slow", "hang", "cut", "lost-ending", "refused", "server-error", "no-answer", "no-connect",
-    "corrupt", "unfinished",
+    "ok", "slow", "hang", "cut", "lost-ending", "refused", "server-error", "no-answer",
+    "no-connect", "corrupt", "unfinished",
 ]  # fmt: skip
 
 CONTENT_FAULTS = frozenset(
@@ -219,12 +219,15 @@ def _counters(scene: str, events: Sequence[Event]) -> list[CounterSample]:
 
 def _sockets(scene: str, events: Sequence[Event]) -> list[SocketSample]:
     found: list[SocketSample] = []
+    last: dict[str, tuple[JsonObject, ...] | None] = {}
     for event in events:
         if event.kind != "sockets":
             continue
-        rows = event.data.get("rows")
-        seen = tuple(_object(row) for row in _items(rows)) if rows is not None else None
-        found.append(SocketSample(scene, str(event.data["hop"]), event.at_ns, seen))
+        hop = str(event.data["hop"])
+        if not event.data.get("same"):
+            rows = event.data.get("rows")
+            last[hop] = tuple(_object(r) for r in _items(rows)) if rows is not None else None
+        found.append(SocketSample(scene, hop, event.at_ns, last.get(hop)))
     return found
 
 

@@ -14,7 +14,8 @@ Every observable is about one hop:
 - ``ended-by``: who ended the failing exchange
 - ``phase``: when it failed: before any byte, before the first token, or after it
 
-A value is reported with how many tries showed it; mixed tries give ``mixed``.
+A value is reported with how many tries showed it; mixed tries give ``mixed``, and a symptom that
+some entry never showed is ``not-everywhere`` (it cannot live in a hop that every entry passes).
 """
 
 from __future__ import annotations
@@ -29,15 +30,13 @@ from exonerate.core.diagnosis.meanwhile import answer_held, engine_state, reques
 from exonerate.core.diagnosis.streaming import stream_shape
 from exonerate.core.diagnosis.suspect import Observation
 
+SYMPTOMS = (
+    "ok", "slow", "hang", "cut", "lost-ending", "refused", "server-error", "no-answer",
+    "no-connect", "corrupt", "burst", "jerky", "mixed", "not-everywhere",
+)  # fmt: skip
 VALUES: Mapping[str, tuple[str, ...]] = {
-    "through": (
-        "ok", "slow", "hang", "cut", "lost-ending", "refused", "server-error", "no-answer", "no-connect",
-        "corrupt", "burst", "jerky", "mixed",
-    ),
-    "beyond": (
-        "ok", "slow", "hang", "cut", "lost-ending", "refused", "server-error", "no-answer", "no-connect",
-        "corrupt", "burst", "jerky", "mixed",
-    ),
+    "through": SYMPTOMS,
+    "beyond": SYMPTOMS,
     "fails-at": ("first-request", "same-request", "varying"),
     "fresh-meanwhile": ("ok", "fails"),
     "beyond-meanwhile": ("ok", "fails"),
@@ -61,9 +60,10 @@ def observations(facts: Facts, deployment: Deployment) -> list[Observation]:
 def symptom(session: Session, reference: Sequence[Session]) -> str:
     """How a session went as a whole; `reference` are sessions past the hop, to compare shapes."""
     failed = session.failed
-    if failed is not None:
+    if failed is not None and failed.outcome != "slow":
         return failed.outcome
-    return stream_shape(session, reference)
+    shape = stream_shape(session, reference)
+    return "slow" if failed is not None and shape == "ok" else shape
 
 
 def victim_sessions(facts: Facts, hops: Iterable[Hop]) -> list[Session]:
@@ -83,8 +83,8 @@ def _of_hop(hop: Hop, facts: Facts, deployment: Deployment) -> list[Observation]
     reference = victim_sessions(facts, past)
     through = victim_sessions(facts, passing)
     found = [
-        _tally(hop.name, "through", [symptom(s, reference) for s in through]),
-        _tally(hop.name, "beyond", [symptom(s, ()) for s in reference]),
+        _by_entry(hop.name, "through", [(s.hop, symptom(s, reference)) for s in through]),
+        _by_entry(hop.name, "beyond", [(s.hop, symptom(s, ())) for s in reference]),
         _fails_at(hop.name, through),
         _meanwhile(hop.name, "fresh-meanwhile", facts, {hop.name}),
         _meanwhile(hop.name, "beyond-meanwhile", facts, {other.name for other in past}),
@@ -102,6 +102,15 @@ def _of_hop(hop: Hop, facts: Facts, deployment: Deployment) -> list[Observation]
         found.append(_tally(hop.name, "ended-by", [_ended_by(round_) for round_ in bad]))
         found.append(_tally(hop.name, "phase", [_phase(round_) for round_ in bad]))
     return [observation for observation in found if observation is not None]
+
+
+def _by_entry(hop: str, name: str, values: Sequence[tuple[str, str]]) -> Observation | None:
+    """One symptom for all entries; `not-everywhere` when some entry never showed it."""
+    clean = {entry for entry, _ in values} - {entry for entry, value in values if value != "ok"}
+    bad = [value for _, value in values if value != "ok"]
+    if clean and bad:
+        return Observation(hop, name, "not-everywhere", len(bad), len(values))
+    return _tally(hop, name, [value for _, value in values])
 
 
 def _tally(hop: str, name: str, values: Sequence[str]) -> Observation | None:

@@ -20,6 +20,31 @@ from exonerate.frontends.cli import exit_status
 
 COMMANDS: dict[str, tuple[str, str]] = {
     # command: (module:attribute, one-line help shown in the list)
+    "init": (
+        "exonerate.frontends.cli.init:init",
+        "Write a commented deployment file by looking at URLs.",
+    ),
+    "status": (
+        "exonerate.frontends.cli.status:status",
+        "Show every hop, engine and knob, and what is out of reach.",
+    ),
+    "locate": (
+        "exonerate.frontends.cli.locate:command",
+        "Find the guilty layer, clear the innocent, or say that nobody is.",
+    ),
+    "ab": ("exonerate.frontends.cli.ab:command", "Compare two values of one knob, in blocks."),
+    "case": (
+        "exonerate.frontends.cli.case:case",
+        "Open, show and verify cases; add suspects and evidence.",
+    ),
+    "debt": (
+        "exonerate.frontends.cli.debt:debt",
+        "What every standing revert costs, and whether its reason still stands.",
+    ),
+    "read": (
+        "exonerate.frontends.cli.read:read",
+        "Read documents and result files as graded evidence.",
+    ),
 }
 
 

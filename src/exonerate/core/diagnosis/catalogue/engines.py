@@ -62,7 +62,7 @@ FRONTEND_LOST = SuspectClass(
     prior=0.04,
     mechanism="read the request and lost it before it was scheduled",
     predicts={
-        "through": _any("hang", "mixed"),
+        "through": _any("hang"),
         "engine-meanwhile": _any("idle"),
         "ended-by": _any("us"),
         "phase": _any("before-head"),

@@ -1,0 +1,198 @@
+"""Wiring: the only file that knows concrete classes on both sides of the ports."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from exonerate.adapters.actuators.file_backup import BackupStore
+from exonerate.adapters.actuators.file_swap import FileSwapper
+from exonerate.adapters.actuators.process_service import ProcessServices
+from exonerate.adapters.actuators.services import ServiceControl
+from exonerate.adapters.actuators.systemd_service import SystemdServices
+from exonerate.adapters.clock import SystemClock
+from exonerate.adapters.engines.names import counter_reader
+from exonerate.adapters.http_get import get_page
+from exonerate.adapters.knob_files import KnobReading, read_knob
+from exonerate.adapters.ledger import SqlLedger, open_ledger
+from exonerate.adapters.performers.changing import (
+    RestartPerformer,
+    SettingPerformer,
+    SwapPerformer,
+)
+from exonerate.adapters.performers.loading import LoadPerformer
+from exonerate.adapters.performers.probing import ProbePerformer
+from exonerate.adapters.performers.watching import MetricsPerformer, SocketPerformer
+from exonerate.adapters.player import Performer, ScenePlayer
+from exonerate.core.case.redaction import Redactor
+from exonerate.core.deployment.model import Deployment
+from exonerate.core.deployment.parse import parse_deployment
+from exonerate.core.diagnosis import localiser
+from exonerate.core.ports import CounterReader, PageReader
+from exonerate.core.scene import (
+    Activity,
+    LoadCell,
+    ProbeSession,
+    ReadSetting,
+    RestartService,
+    SampleMetrics,
+    SwapFile,
+    WatchSockets,
+)
+from exonerate.errors import ExonerateError
+from exonerate.jobs.ledger_run import Deciders
+
+DEPLOYMENT_FILE = "exonerate.toml"
+STATE_FOLDER = ".exonerate"
+LEDGER_PLACE = f"{STATE_FOLDER}/ledger.db"
+LEDGER_VARIABLE = "EXONERATE_LEDGER"
+
+DECIDERS: Deciders = {("locate", localiser.RULES): localiser.decide}
+"""Every decider that `case verify` can ask again, by job and version of its rules."""
+
+
+@dataclass(frozen=True, slots=True)
+class Workplace:
+    """Everything a job needs, put together for one deployment and one ledger."""
+
+    deployment: Deployment
+    clock: SystemClock
+    ledger: SqlLedger
+    redactor: Redactor
+    player: ScenePlayer
+
+
+def find_deployment_file(start: Path) -> Path | None:
+    """`exonerate.toml` in this folder or the nearest parent that has one."""
+    for folder in (start, *start.parents):
+        candidate = folder / DEPLOYMENT_FILE
+        if candidate.is_file():
+            return candidate
+    return None
+
+
+def load_deployment(path: Path) -> Deployment:
+    """Read and check a deployment file.
+
+    Raises:
+        ExonerateError: it is missing, unreadable or wrong.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise ExonerateError(
+            f"`{path}` does not exist", "write one with `exonerate init URL URL --model M`"
+        ) from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise ExonerateError(f"`{path}` cannot be read: {error}", "check the file") from error
+    return parse_deployment(text, path=str(path), folder=str(path.resolve().parent))
+
+
+def required_deployment(given: Path | None) -> Deployment:
+    """The deployment of `-c FILE`, or of the nearest `exonerate.toml`.
+
+    Raises:
+        ExonerateError: there is none.
+    """
+    path = given or find_deployment_file(Path.cwd())
+    if path is None:
+        raise ExonerateError(
+            f"there is no `{DEPLOYMENT_FILE}` here or in a parent folder",
+            "write one with `exonerate init URL URL --model M`, or name one with `-c FILE`",
+        )
+    return load_deployment(path)
+
+
+def ledger_place(given: str | None, config: Path | None) -> str | Path:
+    """Where the ledger is: as given, by the environment, or beside the deployment file."""
+    if given or os.environ.get(LEDGER_VARIABLE):
+        return given or os.environ[LEDGER_VARIABLE]
+    path = config or find_deployment_file(Path.cwd())
+    return (path.resolve().parent if path else Path.cwd()) / LEDGER_PLACE
+
+
+def deployment_if_any(given: Path | None) -> Deployment | None:
+    """As `required_deployment`, but None where no file is named and none is found."""
+    path = given or find_deployment_file(Path.cwd())
+    return None if path is None else load_deployment(path)
+
+
+def ledger_at(given: str | None, config: Path | None) -> SqlLedger:
+    """The ledger of `--ledger`, of the environment or beside the deployment file."""
+    return open_ledger(ledger_place(given, config), clock=SystemClock())
+
+
+def redactor_of(ledger: SqlLedger, deployment: Deployment | None) -> Redactor:
+    """What keeps secrets out of that ledger; the knobs of the deployment are kept in clear."""
+    knobs = deployment.knobs if deployment is not None else ()
+    return Redactor(ledger.key(), frozenset(knob.name for knob in knobs))
+
+
+def system_clock() -> SystemClock:
+    """The clock of this machine."""
+    return SystemClock()
+
+
+def live_values(deployment: Deployment | None) -> Callable[[str], str | None]:
+    """Asks for the value of a knob as its file has it now; None where that cannot be read."""
+    readings = {} if deployment is None else {r.knob.name: r for r in knob_readings(deployment)}
+    live = {name: reading.live for name, reading in readings.items()}
+    return live.get
+
+
+def build_workplace(deployment: Deployment, place: str | Path) -> Workplace:
+    """Put together what a job needs; nothing is opened or made before it is used."""
+    clock = SystemClock()
+    ledger = open_ledger(place, clock=clock)
+    redactor = redactor_of(ledger, deployment)
+    return Workplace(
+        deployment=deployment,
+        clock=clock,
+        ledger=ledger,
+        redactor=redactor,
+        player=ScenePlayer(clock=clock, performers=_performers(deployment, ledger)),
+    )
+
+
+def page_reader() -> PageReader:
+    """GETs small pages."""
+    return get_page
+
+
+def series_reader() -> CounterReader:
+    """Reads the metrics pages of every known engine."""
+    return counter_reader()
+
+
+def knob_readings(deployment: Deployment) -> list[KnobReading]:
+    """What every knob is set to in its file."""
+    return [read_knob(deployment, knob) for knob in deployment.knobs]
+
+
+def service_control(deployment: Deployment) -> ServiceControl:
+    """Starts, stops and asks the services of a deployment."""
+    folder, clock = Path(deployment.folder), SystemClock()
+    return ServiceControl(
+        deployment.services,
+        processes=ProcessServices(folder=folder, state=folder / STATE_FOLDER, clock=clock),
+        systemd=SystemdServices(clock=clock),
+    )
+
+
+def _performers(deployment: Deployment, ledger: SqlLedger) -> dict[type[Activity], Performer]:
+    folder = Path(deployment.folder)
+    urls = {hop.name: hop.url for hop in deployment.hops}
+    metrics = {hop.name: hop.metrics for hop in deployment.hops if hop.metrics}
+    control = service_control(deployment)
+    swapper = FileSwapper(store=BackupStore(folder / STATE_FOLDER / "backups"), allowed=(folder,))
+    return {
+        ProbeSession: ProbePerformer(folder, urls, deployment.victim.headers),
+        SampleMetrics: MetricsPerformer(counter_reader(), metrics),
+        WatchSockets: SocketPerformer(),
+        LoadCell: LoadPerformer(folder, urls),
+        SwapFile: SwapPerformer(swapper, ledger.get_blob),
+        RestartService: RestartPerformer(control),
+        ReadSetting: SettingPerformer(control),
+    }
