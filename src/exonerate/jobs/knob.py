@@ -155,7 +155,9 @@ def adopt(
     }
 
 
-def hypothesis_of(case: Case | None, knob: Knob, *, tests: str, predict: str, reason: str) -> Hypothesis:
+def hypothesis_of(
+    case: Case | None, knob: Knob, *, tests: str, predict: str, reason: str
+) -> Hypothesis:
     """The hypothesis that a revert tests: a suspect of the case by its id, or a new one."""
     known = {} if case is None else {suspect.id: suspect.claim for suspect in case.suspects}
     same_claim = next((i for i, claim in known.items() if claim == tests), None)
