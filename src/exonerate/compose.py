@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,6 +29,7 @@ from exonerate.core.change import restorer
 from exonerate.core.deployment.model import Deployment
 from exonerate.core.deployment.parse import parse_deployment
 from exonerate.core.diagnosis import localiser
+from exonerate.core.experiment import decide as experiment
 from exonerate.core.ports import Clock, CounterReader, PageReader
 from exonerate.core.scene import Activity, LoadCell, ProbeSession, SampleMetrics, WatchSockets
 from exonerate.errors import ExonerateError
@@ -42,6 +43,8 @@ LEDGER_VARIABLE = "EXONERATE_LEDGER"
 DECIDERS: Deciders = {
     ("locate", localiser.RULES): localiser.decide,
     (restorer.JOB, restorer.RULES): restorer.decide,
+    ("ab", experiment.RULES): experiment.decide,
+    ("aa", experiment.RULES): experiment.decide,
 }
 """Every decider that `case verify` can ask again, by job and version of its rules."""
 
@@ -178,18 +181,19 @@ def changing(deployment: Deployment) -> Iterator[None]:
         ExonerateError: another one does so now, or its lock cannot be made.
     """
     state = _state_folder(deployment)
-    try:
-        state.mkdir(mode=0o700, exist_ok=True)
-        with sidecar_lock(state / "change"):
-            yield
-    except LockHeld as error:
-        raise ExonerateError(
-            "another command is changing this deployment now", "wait for it to end"
-        ) from error
-    except OSError as error:
-        raise ExonerateError(
-            f"`{state}` cannot be written: {error.strerror}", "check its permissions"
-        ) from error
+    with ExitStack() as held:
+        try:
+            state.mkdir(mode=0o700, exist_ok=True)
+            held.enter_context(sidecar_lock(state / "change"))
+        except LockHeld as error:
+            raise ExonerateError(
+                "another command is changing this deployment now", "wait for it to end"
+            ) from error
+        except OSError as error:
+            raise ExonerateError(
+                f"`{state}` cannot be written: {error.strerror}", "check its permissions"
+            ) from error
+        yield
 
 
 def _state_folder(deployment: Deployment) -> Path:

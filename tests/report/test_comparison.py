@@ -86,3 +86,14 @@ def test_guards_gates_and_the_instrument_are_shown(answer: Any) -> None:
     assert "gate errors broken at C8: 1 of 8 failed" in text
     assert "the client was the limit (CPU 97 %, p99 lag 12.0 ms)" in text
     assert "scaling, a: C64 lies 4.0 % below C8: anomaly; removed by b" in text
+
+
+def test_the_noise_of_an_aa_is_said(answer: Any) -> None:
+    """Restart noise, its parts, the second place and the drift stand in one line."""
+    noise = {
+        "cell_value_sd": 0.01, "restart_sd": 0.008, "within_sd": 0.006, "blocks": 5,
+        "position_effect": -0.002, "drift_per_block": -0.001, "enough": False,
+    }  # fmt: skip
+    text = comparison_text({**answer, "noise": noise})
+    assert "varies by 1 % from restart to restart (0.8 % of the restart, 0.6 % within)" in text
+    assert "the second place costs +0.2 %, drift −0.1 % a block; only 5 blocks" in text

@@ -89,18 +89,28 @@ async def resume(
 
     A scene that was planned and not played stays so: its decider sees that it was cut off.
     """
-    begin = records[0]
-    assert begin.kind == "run_started"
-    assert begin.run is not None
-    run = RunStart(
-        case=begin.case,
-        run=begin.run,
-        job=str(begin.body["job"]),
-        rules=str(begin.body["rules"]),
-        seed=int(str(begin.body["seed"])),
-    )
-    journal = _Journal(run, ledger, redactor)
-    journal.take_up(records)
+    journal = _Journal.taken_up(records, ledger, redactor)
+    return await _go_on(decide, journal, player, progress)
+
+
+async def wind_up(
+    decide: Decider,
+    records: Sequence[Record],
+    *,
+    ledger: Ledger,
+    player: Player,
+    redactor: Redactor,
+    progress: Progress,
+) -> JsonObject:
+    """Bring a run that was cut off to its verdict, beginning nothing new.
+
+    As `resume`; but where no scene was under way, the next one is planned and not played, which
+    tells the decider that the run was cut off there, in a way that `verify` can follow.
+    """
+    journal = _Journal.taken_up(records, ledger, redactor)
+    decided = decide(tuple(journal.records))
+    if journal.records[-1].kind != "scene_planned" and isinstance(decided, Scene):
+        journal.plan(decided)
     return await _go_on(decide, journal, player, progress)
 
 
@@ -159,6 +169,27 @@ class _Journal:
         self._redactor = redactor
         self._scenes: set[str] = set()
 
+    @classmethod
+    def taken_up(cls, records: Sequence[Record], ledger: Ledger, redactor: Redactor) -> _Journal:
+        """The journal of a run that was cut off, as far as it was written."""
+        begin = records[0]
+        assert begin.kind == "run_started"
+        assert begin.run is not None
+        run = RunStart(
+            case=begin.case,
+            run=begin.run,
+            job=str(begin.body["job"]),
+            rules=str(begin.body["rules"]),
+            seed=int(str(begin.body["seed"])),
+        )
+        journal = cls(run, ledger, redactor)
+        journal.records = [record for record in records if record.kind in DRIVEN_KINDS]
+        for record in journal.records:
+            scene = record.body.get("scene")
+            if record.kind == "scene_planned" and isinstance(scene, Mapping):
+                journal._scenes.add(str(scene["id"]))
+        return journal
+
     def write(self, kind: RecordKind, body: JsonObject) -> Record:
         """Redact and append one record, and show it to the decider from now on."""
         record = self._ledger.append(
@@ -167,14 +198,6 @@ class _Journal:
         if kind in DRIVEN_KINDS:
             self.records.append(record)
         return record
-
-    def take_up(self, records: Sequence[Record]) -> None:
-        """Remember what the run wrote before it was cut off."""
-        self.records = [record for record in records if record.kind in DRIVEN_KINDS]
-        for record in self.records:
-            scene = record.body.get("scene")
-            if record.kind == "scene_planned" and isinstance(scene, Mapping):
-                self._scenes.add(str(scene["id"]))
 
     def plan(self, scene: Scene) -> None:
         """Write the intent down."""

@@ -120,6 +120,8 @@ def _notes(tree: Any, bullet: str) -> Iterable[str]:
             yield f"{bullet}gate {gate['gate']} broken{where}: {gate['why']}"
     for warning in tree["warnings"]:
         yield f"{bullet}warning: {warning}"
+    if tree.get("noise"):
+        yield f"{bullet}{_noise(tree['noise'])}"
     yield f"{bullet}{_instrument(tree['instrument'])}"
     yield f"{bullet}assumed: {tree['assumption']}"
     yield f"{bullet}not examined: {'; '.join(_unexamined(tree))}"
@@ -138,6 +140,16 @@ def _anomaly(found: Mapping[str, Any]) -> str:
     )
     cured = f"; removed by {found['removed_by']}" if found["removed_by"] else ""
     return f"scaling, {found['arm']}: {size} C{low}: {found['verdict']}{cured}"
+
+
+def _noise(noise: Mapping[str, Any]) -> str:
+    few = "" if noise["enough"] else f"; only {noise['blocks']} blocks, so a rough figure"
+    return (
+        f"noise: a cell's value varies by {share(noise['cell_value_sd'])} from restart to restart "
+        f"({share(noise['restart_sd'])} of the restart, {share(noise['within_sd'])} within); the "
+        f"second place costs {percent(-noise['position_effect'])}, drift "
+        f"{percent(noise['drift_per_block'])} a block{few}"
+    )
 
 
 def _instrument(instrument: Mapping[str, Any]) -> str:

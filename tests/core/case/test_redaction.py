@@ -182,3 +182,12 @@ def test_planted_secret_is_found_in_any_text(
     assume(secret not in before + after)
     body = {"why": f"{before}\n{place.format(secret)} {after}"}
     assert secret.encode() not in canonical_json(REDACTOR.body(body))
+
+
+def test_hash_of_an_output_is_hashed_with_the_key() -> None:
+    """Equal outputs stay recognisable, but nobody can try guesses on a plain SHA-256."""
+    facts: JsonObject = {"content": {"text_sha256": "ab" * 32, "text_characters": 12}}
+    safe = REDACTOR.body(facts)
+    assert safe == {"content": {"text_sha256": REDACTOR.secret("ab" * 32), "text_characters": 12}}
+    blob: JsonObject = {"sha256": "ab" * 32}
+    assert REDACTOR.body(blob) == blob

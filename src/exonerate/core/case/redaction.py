@@ -28,9 +28,9 @@ from exonerate.core.wire.exchange import ContentFacts
 
 CLEAR_HEADERS: frozenset[str] = frozenset(
     """accept accept-encoding age cache-control connection content-encoding content-length
-    content-type date host keep-alive max-forwards proxy-connection retry-after server te
-    traceparent trailer transfer-encoding upgrade user-agent vary via x-accel-buffering x-cache
-    x-request-id""".split()  # noqa: SIM905  # one name a line would fill the page
+    content-type date host keep-alive location max-forwards proxy-connection proxy-status
+    retry-after server te traceparent trailer transfer-encoding upgrade user-agent vary via
+    x-accel-buffering x-cache x-request-id x-served-by""".split()  # noqa: SIM905  # one name a line would fill the page
 )
 
 CLEAR_ENVIRONMENT: frozenset[str] = frozenset(
@@ -47,6 +47,9 @@ PROMPT_KEYS: frozenset[str] = frozenset(
     """.split()  # noqa: SIM905  # as above
 )
 """Keys whose values are what users wrote or what the model answered: never kept in clear."""
+
+TEXT_HASH_KEYS: frozenset[str] = frozenset({"text_sha256", "prompt_sha256", "output_sha256"})
+"""Plain hashes of such texts: anybody could try guesses on them, so the key hashes them again."""
 
 _CONTENT_FACTS = frozenset(field.name for field in fields(ContentFacts))
 
@@ -159,7 +162,8 @@ class Redactor:
             return self.environment({k: _as_text(v) for k, v in value.items()})
         if name in PROMPT_KEYS and not _is_about_text(name, value):
             return self.secret(_as_text(value))
-        if _SECRET_KEY.fullmatch(name) and isinstance(value, str):
+        sounds_secret = name in TEXT_HASH_KEYS or _SECRET_KEY.fullmatch(name) is not None
+        if sounds_secret and isinstance(value, str):
             return self.secret(_as_text(value))
         return self._value(value)
 

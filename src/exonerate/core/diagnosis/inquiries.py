@@ -53,7 +53,9 @@ class Shape:
     gentle: bool = False
 
 
-def next_shape(facts: Facts, deployment: Deployment, fresh_session_at: str | None) -> Shape:
+def next_shape(
+    facts: Facts, deployment: Deployment, fresh_session_at: str | None, *, gentle: bool = False
+) -> Shape:
     """The victim's shape, shortened to what is known to fail, with a stall limit that fits."""
     numbers = [
         s.failed.exchange.connection.request_number
@@ -69,6 +71,7 @@ def next_shape(facts: Facts, deployment: Deployment, fresh_session_at: str | Non
         stall_s=_stall_s(facts),
         fresh_session_at=fresh_session_at,
         fresh_rounds=2 * failing + 1 if failing else victim.rounds,
+        gentle=gentle,
     )
 
 

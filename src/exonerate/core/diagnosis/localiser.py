@@ -51,7 +51,8 @@ def decide(records: Sequence[Record]) -> Scene | Verdict:
     outcome = _outcome(judgement)
     facts = judgement.facts
     if outcome is None and len(facts.scenes) < SCENES_MAX and _affordable(facts, budget_s):
-        shape = next_shape(facts, deployment, _fresh_session_at(judgement))
+        gentle = bool(dict(start["options"]).get("gentle"))  # type: ignore[arg-type]  # an object
+        shape = next_shape(facts, deployment, _fresh_session_at(judgement), gentle=gentle)
         return victim_scene(deployment, shape, seed)
     answer = locate_answer(judgement, outcome or "insufficient_evidence")
     return Verdict(job="locate", rules=RULES, answer=answer)

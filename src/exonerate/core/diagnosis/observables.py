@@ -60,9 +60,10 @@ def observations(facts: Facts, deployment: Deployment) -> list[Observation]:
 def symptom(session: Session, reference: Sequence[Session]) -> str:
     """How a session went as a whole; `reference` are sessions past the hop, to compare shapes."""
     failed = session.failed
-    if failed is not None:
+    if failed is not None and failed.outcome != "slow":
         return failed.outcome
-    return stream_shape(session, reference)
+    shape = stream_shape(session, reference)
+    return "slow" if failed is not None and shape == "ok" else shape
 
 
 def victim_sessions(facts: Facts, hops: Iterable[Hop]) -> list[Session]:

@@ -69,7 +69,10 @@ def _delimiter(body: str) -> str | None:
     if len(lines) < 2:
         return None
     for delimiter in _DELIMITERS:
-        counts = [line.count(delimiter) for line in lines]
-        if counts[0] >= 1 and counts[0] == counts[1]:
+        try:
+            counts = [len(row) for row in csv.reader(lines, delimiter=delimiter, strict=True)]
+        except csv.Error:
+            continue
+        if len(counts) == 2 and counts[0] == counts[1] >= 2:
             return delimiter
     return None

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from exonerate.core.change.gates import PROCESS_FORMS, setting_gate
+from exonerate.core.deployment.knobs import written_value
 from exonerate.core.experiment.answer import Instrument
 from exonerate.core.experiment.cell import CellRun
-from exonerate.core.experiment.course import RESTART, SETTING, SWAP, Course, Restart
+from exonerate.core.experiment.course import RESTART, SWAP, Course, Restart
 from exonerate.core.experiment.gate import Gate
-from exonerate.core.experiment.setup import PROVABLE_FORMS, Setup
+from exonerate.core.experiment.setup import Setup
 from exonerate.core.stats.wording import share
 
 FAILED_SHARE_MAX = 0.005
@@ -35,41 +37,29 @@ def start_gate(course: Course) -> Gate:
 
 def environment_gate(course: Course, setup: Setup) -> Gate:
     """Whether every process of every restart got the value of its arm."""
-    if setup.setting is None:
+    knob = setup.knob_model
+    if knob is None:
         return Gate("environment", "not_examined", "no knob is exchanged")
-    if setup.form not in PROVABLE_FORMS:
-        why = f"a setting of the form {setup.form} does not show in a process"
+    if knob.form not in PROCESS_FORMS:
+        why = f"a setting of the form {knob.form} does not show in a process"
         return Gate("environment", "not_examined", why)
     for restart in course.restarts:
         wrong = wrong_setting(restart, setup)
         if wrong is not None:
             return Gate("environment", "broken", f"{_name(restart)}: {wrong}")
-    return Gate("environment", "kept", f"every restart got its value of {setup.setting}")
+    return Gate("environment", "kept", f"every restart got its value of {knob.name}")
 
 
 def wrong_setting(restart: Restart, setup: Setup) -> str | None:
     """Why the processes of a restart do not have the value of its arm, or None.
 
-    Absence may mean the default. Otherwise the first process may lack the setting when others
-    follow (a shell that exports it for its children), and with a flag any but one may.
+    The rule is the one by which a change of the knob is judged (`core.change.gates`).
     """
-    if RESTART in restart.failures:
+    if RESTART in restart.failures or setup.knob_model is None:
         return None
-    if restart.processes is None:
-        return f"the setting could not be read: {restart.failures.get(SETTING, 'not examined')}"
-    values = [value for _, value in restart.processes]
-    if setup.default_value == restart.arm:
-        values = [restart.arm if value is None else value for value in values]
-    for pid, value in restart.processes:
-        if value is not None and value != restart.arm:
-            return f"process {pid} has {value} instead of {restart.arm}"
-    if restart.arm not in values:
-        return f"no process has {restart.arm}"
-    required = values[1:] if len(values) > 1 and setup.form != "flag" else []
-    if None in required:
-        pid = restart.processes[1 + required.index(None)][0]
-        return f"process {pid} has no {setup.setting}"
-    return None
+    expected = written_value(setup.knob_model, restart.arm)
+    found = setting_gate(restart.setting, setup.knob_model.form, expected)
+    return None if found.passed else found.why
 
 
 def restore_gate(course: Course) -> Gate:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from exonerate.core.change.gates import PROCESS_FORMS
 from exonerate.core.experiment.course import RESTART, RESTORE, SETTING, SWAP, scene_id
-from exonerate.core.experiment.setup import PROVABLE_FORMS, Setup
+from exonerate.core.experiment.setup import Setup
 from exonerate.core.scene import (
     Activity,
     LoadCell,
@@ -29,13 +30,14 @@ def restart_scene(setup: Setup, block: Block, place: int, live: str | None) -> S
     if target is not None and live is not None and target != live:
         activities.append(_swap(setup, live, target))
     activities.append(_restart(setup, activities))
-    if setup.setting is not None and setup.form in PROVABLE_FORMS:
+    knob = setup.knob_model
+    if knob is not None and knob.form in PROCESS_FORMS:
         activities.append(
             ReadSetting(
                 name=SETTING,
                 service=setup.service,
-                setting=setup.setting,
-                form=str(setup.form),
+                setting=knob.name,
+                form=knob.form,
                 after=(RESTART,),
             )
         )
