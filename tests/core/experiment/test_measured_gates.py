@@ -163,7 +163,7 @@ def test_the_state_at_the_end_is_a_gate() -> None:
     """Not restored is broken; restored and never touched are kept."""
     assert restore_gate(Course(restored=False, restore_why="swap: no")).status == "broken"
     assert restore_gate(Course(restored=True)).why == "the original state is back"
-    assert restore_gate(Course()).why == "nothing to restore"
+    assert restore_gate(Course()).why == "the original state is in place"
 
 
 def test_the_worst_of_the_instrument_is_shown() -> None:

@@ -67,7 +67,7 @@ def restore_gate(course: Course) -> Gate:
     """Whether the original state is back."""
     if course.restored is False:
         return Gate("restore", "broken", f"the original state is NOT back: {course.restore_why}")
-    why = "the original state is back" if course.restored else "nothing to restore"
+    why = "the original state is back" if course.restored else "the original state is in place"
     return Gate("restore", "kept", why)
 
 

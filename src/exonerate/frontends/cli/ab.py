@@ -83,6 +83,10 @@ def command(where: CaseOptions, knob: str | None, trials_file: Path | None, **op
     Exit status: 0 better or flat, 1 worse, 3 undecided, 2 invalid. A guard that is not cleared
     leaves undecided, and any cell that is proven worse counts as worse.
     """
+    if trials_file is not None and knob is not None:
+        raise ExonerateError(
+            "a knob and `--from` were both given", "give one of them: `--from` runs nothing"
+        )
     if trials_file is not None:
         answer = analyse_trials(trials_file.read_bytes(), str(trials_file), trials_of(options))
         return print_comparison(answer, as_json=options["as_json"], markdown=options["markdown"])
