@@ -19,6 +19,7 @@ from __future__ import annotations
 import argparse
 import http.client
 import json
+import os
 import random
 import select
 import sys
@@ -240,10 +241,13 @@ def _say(text: str) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the agent as the command line says."""
-    options = _parser().parse_args(arguments)
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    if not options.base_url:
+        parser.error("neither --base-url nor $OPENAI_BASE_URL is given")
     summary = run(
         Habits(
-            base_url=options.base_url,
+            base_url=options.base_url.rstrip("/").removesuffix("/v1"),
             model=options.model,
             rounds=options.rounds,
             think_s=options.think,
@@ -265,7 +269,12 @@ def _parser() -> argparse.ArgumentParser:
         prog="python -m exonerate.lab.harness",
         description="An agent that makes rounds over one pooled connection.",
     )
-    parser.add_argument("--base-url", required=True, metavar="URL", help="without /v1")
+    parser.add_argument(
+        "--base-url",
+        default=os.environ.get("OPENAI_BASE_URL"),
+        metavar="URL",
+        help="default: $OPENAI_BASE_URL",
+    )
     parser.add_argument("--model", required=True, help="what requests name")
     parser.add_argument("--rounds", type=int, default=8)
     parser.add_argument("--think", type=float, default=0.5, metavar="S", help="between rounds")
