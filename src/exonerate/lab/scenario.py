@@ -103,8 +103,9 @@ class Background:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Client:
-    """The victim's own program, for `locate --run`; options go to the harness."""
+    """The victim's own program, for `locate --run`: one of ours with options, or any `argv`."""
 
+    program: Literal["harness", "faulty_client"] = "harness"
     options: tuple[str, ...] = ()
     argv: tuple[str, ...] = ()
 

@@ -249,8 +249,9 @@ def _client_argv(scenario: Scenario) -> tuple[str, ...]:
     if client is not None and client.argv:
         return client.argv
     victim = scenario.victim
+    program = client.program if client is not None else "harness"
     return (
-        *(sys.executable, "-m", "exonerate.lab.harness", "--model", _model(scenario)),
+        *(sys.executable, "-m", f"exonerate.lab.{program}", "--model", _model(scenario)),
         *("--rounds", str(victim.get("rounds", 8))),
         *("--think", str(victim.get("think_s", 0.5))),
         *("--deadline", str(victim.get("deadline_s", 20))),
