@@ -130,6 +130,14 @@ def test_symptom_that_returns_with_the_knob_supports(folded: Fold) -> None:
     assert case.suspects[0].state == "supported"
 
 
+def test_aba_beside_a_proved_fault_supports_nothing(folded: Fold) -> None:
+    """Where a proxy was proved guilty, its own coming and going could look like the knob's."""
+    again = change("a", "256", "512", kind="restore")
+    case = folded(SUSPECT, *convicted(), *REVERT, seen("r", "gone"), *again, seen("a", "persists"))
+    assert (state(case), state(case, "a")) == ("confounded", "confounded")
+    assert case.suspects[0].state == "open"
+
+
 def test_aba_with_another_change_between_supports_nothing(folded: Fold) -> None:
     """A symptom that returns together with another change accuses nobody."""
     other = change("o", "on", "off", knob="OVERLAP")
