@@ -20,12 +20,12 @@ from exonerate.core.scene import Activity, Event, Scene, Stall
 class ActivityFailed(Exception):
     """The activity did not reach its aim; what depends on it is skipped.
 
-    `seen` is what its ``failed`` event holds; by default no more than the reason.
+    Its ``failed`` event says why, and holds `detail` besides.
     """
 
-    def __init__(self, why: str, seen: JsonObject | None = None) -> None:
+    def __init__(self, why: str, detail: JsonObject | None = None) -> None:
         super().__init__(why)
-        self.seen: JsonObject = seen or {"why": why}
+        self.detail: JsonObject = detail or {}
 
 
 @dataclass(slots=True)
@@ -131,7 +131,7 @@ class _Playing:
             await self._performers[type(activity)](activity, self.stage)
             self._went_well.add(activity.name)
         except ActivityFailed as failure:
-            self.stage.emit(activity.name, "failed", failure.seen)
+            self.stage.emit(activity.name, "failed", {**failure.detail, "why": str(failure)})
         finally:
             self._ended[activity.name].set()
 
