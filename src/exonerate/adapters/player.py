@@ -95,8 +95,8 @@ class _Playing:
 
     async def run(self) -> None:
         """Play everything; background activities end with the last of the others."""
-        behind = [a for a in self._scene.activities if getattr(a, "background", False)]
-        front = [a for a in self._scene.activities if a not in behind]
+        behind = [activity for activity in self._scene.activities if is_background(activity)]
+        front = [activity for activity in self._scene.activities if not is_background(activity)]
         async with asyncio.TaskGroup() as background:
             tasks = [background.create_task(self._play(activity)) for activity in behind]
             try:
@@ -146,6 +146,11 @@ class _Playing:
         if activity.start_s > 0:
             await asyncio.sleep(activity.start_s)
         return True
+
+
+def is_background(activity: Activity) -> bool:
+    """Whether the activity ends with the others (of a trigger: with the round that stalled)."""
+    return bool(getattr(activity, "background", False))
 
 
 def _in_order(events: Sequence[Event]) -> list[Event]:

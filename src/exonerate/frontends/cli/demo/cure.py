@@ -10,6 +10,7 @@ from exonerate.frontends.cli.demo.narrator import Narrator
 from exonerate.frontends.cli.demo.stage import KNOB, KNOB_BASELINE, KNOB_TUNED, HarnessRun, Stage
 from exonerate.jobs.cure import Corner, cure_answer, record_cure
 
+SUSPECT = "ubatch-wedges"
 REVERTED, RESTORED = f"reverted ({KNOB_BASELINE})", f"restored ({KNOB_TUNED})"
 
 
@@ -25,8 +26,9 @@ def check_cure(stage: Stage, narrator: Narrator, processes: ExitStack) -> bool:
     with stage.proxy(faulty=False):
         corners.append(_corner(stage, narrator, "repaired", RESTORED))
         narrator.command(
-            ["knob", "revert", KNOB, "--to", KNOB_BASELINE, "--tests", "none-of-these",
-             "--predict", "the harness completes all the same, with the proxy repaired", "--yes"]
+            ["knob", "revert", KNOB, "--to", KNOB_BASELINE, "--tests", SUSPECT,
+             "--predict", "the harness completes all the same, with the proxy repaired",
+             "--reason", "to see whether the cure cures", "--yes"]
         )  # fmt: skip
         corners.append(_corner(stage, narrator, "repaired", REVERTED))
     with stage.proxy(faulty=True):

@@ -11,7 +11,7 @@ import click
 
 from exonerate.compose import load_deployment, service_control, system_clock
 from exonerate.frontends.cli import exit_status
-from exonerate.frontends.cli.demo.cure import check_cure
+from exonerate.frontends.cli.demo.cure import SUSPECT, check_cure
 from exonerate.frontends.cli.demo.narrator import Narrator
 from exonerate.frontends.cli.demo.stage import (
     KNOB,
@@ -29,7 +29,6 @@ from exonerate.frontends.cli.demo.tuning import (
 )
 
 STEPS = 10
-SUSPECT = "ubatch-wedges"
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +110,7 @@ class Story:
         for knob, value in ((KNOB, KNOB_BASELINE), (SECOND_KNOB, SECOND_REVERTED)):
             give(
                 ["knob", "revert", knob, "--to", value, "--tests", SUSPECT,
-                 "--predict", "no round hangs any more", "--yes"]
+                 "--predict", "no round hangs any more", "--reason", "a precaution", "--yes"]
             )  # fmt: skip
         self._say_run(self.stage.harness())
 
@@ -165,9 +164,7 @@ class Story:
             "What was suspected, what the evidence was, who was convicted and cleared, what it "
             "had cost.",
         )
-        self.narrator.command(
-            ["case", "report", "--markdown", "report.md", "--html", "report.html"]
-        )
+        self.narrator.command(["case", "report"])
         self.narrator.command(["debt"])
         self.narrator.command(["case", "verify"])
 

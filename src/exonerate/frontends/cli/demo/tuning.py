@@ -101,7 +101,7 @@ def _scene(stage: Stage, cells: tuple[int, ...], requests: int) -> Scene:
             request=RequestRecipe(
                 path="/v1/chat/completions",
                 model=ALIAS,
-                prompt=PromptRecipe(seed=stage.seed, prompt_tokens=PROMPT_TOKENS, salt=f"C{cell}"),
+                prompt=PromptRecipe(seed=stage.seed, prompt_tokens=PROMPT_TOKENS),
                 max_tokens=OUTPUT_TOKENS,
             ),
             concurrency=cell,
