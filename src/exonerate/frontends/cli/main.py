@@ -32,6 +32,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "exonerate.frontends.cli.locate:command",
         "Find the guilty layer, clear the innocent, or say that nobody is.",
     ),
+    "bench": (
+        "exonerate.frontends.cli.bench:command",
+        "Throughput and latency at given loads, with the raw records.",
+    ),
     "ab": ("exonerate.frontends.cli.ab:command", "Compare two values of one knob, in blocks."),
     "case": (
         "exonerate.frontends.cli.case:case",
