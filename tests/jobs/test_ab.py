@@ -86,7 +86,7 @@ class World:
         failed: set[str] = set()
         for at, activity in enumerate(scene.activities):
             if failed & set(activity.after):
-                kind, data = "skipped", {"why": "what it waits for failed"}
+                kind, data = "skipped", {"because": sorted(failed & set(activity.after))}
             else:
                 kind, data = await self._perform(scene, activity, restart)
             if kind in ("failed", "skipped"):
@@ -176,7 +176,7 @@ def prepared(**changes: Any) -> Prepared:
 
 def play(world: World, experiment: Prepared | None = None) -> Any:
     """Run the experiment to its answer."""
-    run = Run(case="case", run="run-1", owner="me")
+    run = Run(case="case", run="run-1", host="here")
     answer = asyncio.run(run_experiment(experiment or prepared(), run, means(world)))
     return json.loads(json.dumps(answer, allow_nan=False))
 
@@ -283,11 +283,11 @@ def test_a_kill_is_finished_by_the_next_command(world: World, before_swap: bool)
         play(world)
     assert (world.file == ORIGINAL) == before_swap
     work = means(world)
-    assert asyncio.run(finish_cut_off(DEPLOYMENT, work, is_alive=lambda owner: True)) == ()
-    (answer,) = asyncio.run(finish_cut_off(DEPLOYMENT, work, is_alive=lambda owner: False))
+    assert asyncio.run(finish_cut_off(DEPLOYMENT, work, host="elsewhere")) == ()
+    (answer,) = asyncio.run(finish_cut_off(DEPLOYMENT, work, host="here"))
     assert world.file == ORIGINAL
     assert answer["restored"] is True
-    assert asyncio.run(finish_cut_off(DEPLOYMENT, work, is_alive=lambda owner: False)) == ()
+    assert asyncio.run(finish_cut_off(DEPLOYMENT, work, host="here")) == ()
     assert_verifies(world)
 
 
@@ -295,7 +295,7 @@ def test_a_second_interruption_does_not_stop_the_restore(world: World) -> None:
     """A task that is cancelled again while the original bytes go back still puts them back."""
 
     async def main() -> None:
-        run = Run(case="case", run="run-1", owner="me")
+        run = Run(case="case", run="run-1", host="here")
         task = asyncio.ensure_future(run_experiment(prepared(), run, means(world)))
 
         async def cancel_and_wait() -> str:
@@ -329,7 +329,7 @@ def test_a_kill_between_two_scenes_does_not_go_on_with_the_experiment(world: Wor
     for record in records[:cut]:
         world.ledger.append(case="case", kind=record.kind, body=record.body, run="run-2")
     played = len(world.played)
-    (answer,) = asyncio.run(finish_cut_off(DEPLOYMENT, means(world), is_alive=lambda owner: False))
+    (answer,) = asyncio.run(finish_cut_off(DEPLOYMENT, means(world), host="here"))
     assert [scene.id for scene in world.played[played:]] == ["restore-1"]
     assert answer["restored"] is True
 

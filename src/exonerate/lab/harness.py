@@ -150,8 +150,13 @@ class Agent:
         while piece := response.read1(READ_BYTES):
             content += piece
             sock.settimeout(_left(deadline))
-        if response.will_close:
+        missing = response.length or 0  # counts down while it is read; None for chunks
+        # `read1` does not notice the end of a body with a length (CPython 3.11 http/client.py).
+        response.close()
+        if response.will_close or missing:
             self.close()
+        if missing:
+            raise RoundError(f"the answer ended {missing} bytes too early")
         return self._answer(response.status, bytes(content))
 
     def _body(self) -> dict[str, object]:

@@ -91,7 +91,7 @@ def _parts(brief: RestoreBrief) -> Iterator[RenderableType]:
     for claim in brief.claims:
         yield Padding(_claim_line(claim), INDENT)
     yield _heading("The change: one setting, nothing else")
-    yield Padding(_diff(brief.proof.diff), INDENT)
+    yield Padding(diff_text(brief.proof.diff), INDENT)
     yield _heading("What cleared the suspect")
     yield Padding(Text(_cleared(brief)), INDENT)
     if brief.statements:
@@ -143,16 +143,17 @@ def _claim_line(claim: BriefClaim) -> Text:
     )
 
 
-def _diff(diff: str) -> Text:
+def diff_text(diff: str) -> Text:
+    """A unified diff in colours."""
     styles = {"+": "good", "-": "bad", "@": "faint"}
     shown = Text()
     for line in diff.splitlines():
-        shown.append(f"{visible_line(line)}\n", styles.get(line[:1], ""))
+        shown.append(f"{_visible_line(line)}\n", styles.get(line[:1], ""))
     shown.rstrip()
     return shown
 
 
-def visible_line(line: str) -> str:
+def _visible_line(line: str) -> str:
     """A line of a file with its indentation, without characters that could steer a terminal."""
     body = line.lstrip(" ")
     return " " * (len(line) - len(body)) + visible(body, limit=400)

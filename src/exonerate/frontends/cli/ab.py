@@ -13,15 +13,16 @@ from exonerate.errors import ExonerateError
 from exonerate.frontends.cli.case_options import CaseOptions, case_options
 from exonerate.frontends.cli.comparison_options import CellList, Margin, print_comparison
 from exonerate.frontends.cli.experiment_options import (
+    Session,
+    changing_session,
     experiment_options,
     finish_first,
     open_session,
     play,
-    read_knob_file,
     request_of,
     show_plan,
 )
-from exonerate.jobs.ab import knob_of, prepare_ab
+from exonerate.jobs.ab import Prepared, knob_content, prepare_ab
 from exonerate.jobs.analyse_trials import DEFAULT_METRIC, TrialsRequest, analyse_trials
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -89,21 +90,25 @@ def command(where: CaseOptions, knob: str | None, trials_file: Path | None, **op
         raise ExonerateError(
             "`ab` needs a knob or `--from TRIALS.csv`", "`exonerate knob list` names the knobs"
         )
-    session = open_session(where)
-    if not options["plan"]:
+    if options["plan"]:
+        session = open_session(where)
+        return show_plan(session, _prepared(session, knob, options), options)
+    with changing_session(where) as session:
         # The file may still hold an arm of an experiment that was killed: that is put right first.
         finish_first(session)
-    prepared = prepare_ab(
+        answer = play(session, where, _prepared(session, knob, options), options)
+    return print_comparison(answer, as_json=options["as_json"], markdown=options["markdown"])
+
+
+def _prepared(session: Session, knob: str, options: dict[str, Any]) -> Prepared:
+    values = options["values"]
+    return prepare_ab(
         session.deployment,
         knob,
         request_of(options),
-        values=tuple((options["values"] or "").split(",")) if options["values"] else (),
-        content=read_knob_file(session.deployment, knob_of(session.deployment, knob).file),
+        values=tuple(value.strip() for value in values.split(",")) if values else (),
+        content=knob_content(session.deployment, knob),
     )
-    if options["plan"]:
-        return show_plan(session, prepared, options)
-    answer = play(session, where, prepared, options)
-    return print_comparison(answer, as_json=options["as_json"], markdown=options["markdown"])
 
 
 def trials_of(options: dict[str, Any]) -> TrialsRequest:

@@ -18,6 +18,7 @@ from exonerate.frontends.cli.case_options import (
     case_to_write,
     ledger_options,
 )
+from exonerate.frontends.cli.case_report import report
 from exonerate.frontends.cli.output import colour_wanted, print_json, text_width
 from exonerate.jobs.case import CaseBook, Claim, check_claim, check_suspect, list_cases, needed_case
 from exonerate.jobs.ledger_run import verify as verify_chain
@@ -36,6 +37,9 @@ def case() -> None:
     A case is folded from append-only records. States and verdicts are computed from evidence;
     none can be typed in.
     """
+
+
+case.add_command(report)
 
 
 @case.command("open", epilog='\b\nExample:\n  exonerate case open "Agent hangs" --symptom hang')

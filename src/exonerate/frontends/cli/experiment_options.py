@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import platform
 import secrets
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
-from exonerate.adapters.owner import own_mark, owner_is_alive
-from exonerate.compose import Workplace, build_workplace, ledger_place, required_deployment
+from exonerate.compose import (
+    Workplace,
+    build_workplace,
+    changing,
+    ledger_place,
+    required_deployment,
+)
 from exonerate.core.deployment.model import Deployment
 from exonerate.core.experiment.plan import expectation_of, plan_answer, plan_lines
 from exonerate.core.json_types import JsonObject
@@ -21,7 +27,7 @@ from exonerate.core.stats.design import BLOCKS_DEFAULT, BLOCKS_MAX
 from exonerate.errors import ExonerateError
 from exonerate.frontends.cli import exit_status
 from exonerate.frontends.cli.case_options import CaseOptions, case_to_write
-from exonerate.frontends.cli.comparison_options import CellList
+from exonerate.frontends.cli.comparison_options import CellList, Margin
 from exonerate.frontends.cli.output import ProgressLine, print_json
 from exonerate.jobs.ab import (
     ExperimentRequest,
@@ -31,6 +37,7 @@ from exonerate.jobs.ab import (
     finish_cut_off,
     run_experiment,
 )
+from exonerate.jobs.case import CaseBook
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -63,7 +70,7 @@ def experiment_options(command: Command) -> Command:
         click.option("--max-tokens", type=click.IntRange(1), help="As the victim's by default."),
         click.option("--seed", type=click.IntRange(0), help="Makes the same order again."),
         click.option("--plan", is_flag=True, help="Say what it could show; touch nothing."),
-        click.option("--noise", type=float, help="Restart noise for the plan, as a ratio."),
+        click.option("--noise", type=Margin(), help="Restart noise for the plan, as a ratio."),
         click.option("--yes", is_flag=True, help="Do not ask before restarting the service."),
     )
     for option in reversed(options):
@@ -84,6 +91,14 @@ def open_session(where: CaseOptions) -> Session:
         progress=progress,
     )
     return Session(deployment, workplace, means, progress)
+
+
+@contextmanager
+def changing_session(where: CaseOptions) -> Iterator[Session]:
+    """A session that holds the lock under which this deployment is changed."""
+    session = open_session(where)
+    with changing(session.deployment):
+        yield session
 
 
 def request_of(options: dict[str, Any]) -> ExperimentRequest:
@@ -117,9 +132,7 @@ def whole_cells(cells: tuple[float, ...], option: str) -> tuple[int, ...]:
 
 def finish_first(session: Session) -> None:
     """Put back what an earlier experiment left behind when it was cut off."""
-    answers = asyncio.run(
-        finish_cut_off(session.deployment, session.means, is_alive=owner_is_alive)
-    )
+    answers = asyncio.run(finish_cut_off(session.deployment, session.means, host=platform.node()))
     session.progress.done()
     for answer in answers:
         if not answer["restored"]:
@@ -149,9 +162,12 @@ def play(
     setup = prepared.setup
     if not options["yes"] and sys.stdin.isatty():
         click.confirm(f"restart `{setup.service}` that often?", abort=True, err=True)
-    ledger, book = where.open_book()
-    case = case_to_write(where, ledger, book, title=f"{setup.job} {setup.knob or setup.service}")
-    run = Run(case=case.id, run=f"{setup.job}-{secrets.token_hex(4)}", owner=own_mark())
+    workplace = session.workplace
+    book = CaseBook(workplace.ledger, workplace.redactor)
+    case = case_to_write(
+        where, workplace.ledger, book, title=f"{setup.job} {setup.knob or setup.service}"
+    )
+    run = Run(case=case.id, run=f"{setup.job}-{secrets.token_hex(4)}", host=platform.node())
     try:
         answer = asyncio.run(run_experiment(prepared, run, session.means))
     finally:
@@ -163,17 +179,6 @@ def play(
     if not answer["restored"]:
         click.echo(f"warning: the original state of {setup.service} is NOT back", err=True)
     return answer
-
-
-def read_knob_file(deployment: Deployment, file: str) -> bytes:
-    """What the file of a knob holds now."""
-    path = Path(deployment.folder) / file
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise ExonerateError(
-            f"`{path}` cannot be read: {error.strerror}", "check `file` in the `[[knob]]` section"
-        ) from error
 
 
 def _plan(session: Session, prepared: Prepared, noise: float | None) -> JsonObject:

@@ -20,6 +20,10 @@ from exonerate.frontends.cli import exit_status
 
 COMMANDS: dict[str, tuple[str, str]] = {
     # command: (module:attribute, one-line help shown in the list)
+    "demo": (
+        "exonerate.frontends.cli.demo.command:demo",
+        "Tell the founding story on a real engine, in a few minutes.",
+    ),
     "init": (
         "exonerate.frontends.cli.init:init",
         "Write a commented deployment file by looking at URLs.",
@@ -36,7 +40,15 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "exonerate.frontends.cli.bench:command",
         "Throughput and latency at given loads, with the raw records.",
     ),
+    "knob": (
+        "exonerate.frontends.cli.knob:knob",
+        "List, diff, revert, restore or adopt one setting, as a recorded intervention.",
+    ),
     "ab": ("exonerate.frontends.cli.ab:command", "Compare two values of one knob, in blocks."),
+    "aa": (
+        "exonerate.frontends.cli.aa:command",
+        "Restart a service against itself: the noise of this host.",
+    ),
     "case": (
         "exonerate.frontends.cli.case:case",
         "Open, show and verify cases; add suspects and evidence.",
