@@ -20,6 +20,10 @@ from exonerate.frontends.cli import exit_status
 
 COMMANDS: dict[str, tuple[str, str]] = {
     # command: (module:attribute, one-line help shown in the list)
+    "splitk": (
+        "exonerate.frontends.cli.splitk:splitk",
+        "split-K decode attention: plan, fit, check, bench",
+    ),
 }
 
 

@@ -1,0 +1,68 @@
+"""`splitk plan`: waves, cliffs and recommendations for a rule that is taken as known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from exonerate.core.waves.answers import PlanAnswer, PlanRequest
+from exonerate.core.waves.explanations import RULES
+from exonerate.core.waves.model import (
+    Machine,
+    WaveModel,
+    checked_concurrency,
+    checked_target,
+)
+from exonerate.core.waves.plan import plan
+from exonerate.core.waves.rules import rule_named
+from exonerate.errors import ExonerateError
+
+CELLS_MAX = 4096
+
+
+def splitk_plan(request: PlanRequest) -> PlanAnswer:
+    """Make the plan; raises ExonerateError for inputs that no launch could have."""
+    _refuse(request)
+    rule = rule_named(request.rule, RULES)
+    machine = Machine(request.device.slots, request.saturating)
+    model = WaveModel(rule, machine, request.workload, request.costs)
+    return PlanAnswer(
+        request.device,
+        model,
+        rule,
+        plan(model, request.concurrencies, request.targets),
+        {target: _curve(model, request.concurrencies, target) for target in request.targets},
+    )
+
+
+def _refuse(request: PlanRequest) -> None:
+    if not request.concurrencies or not request.targets:
+        raise ExonerateError(
+            "there is no concurrency or no target to plan",
+            "give both, such as `--concurrency 48,64,80,96 --targets 256,512`",
+        )
+    for concurrency in request.concurrencies:
+        checked_concurrency(concurrency)
+    for target in request.targets:
+        checked_target(target)
+    if request.saturating is not None and not 0 < request.saturating < float("inf"):
+        raise ExonerateError(
+            f"{request.saturating} CTAs cannot saturate the memory",
+            "give the number of running CTAs that reach full bandwidth, such as `150`",
+        )
+    cells = len(request.concurrencies) * len(request.targets)
+    if cells > CELLS_MAX:
+        raise ExonerateError(
+            f"{cells} cells are more than a plan holds ({CELLS_MAX})",
+            "give a step in the range, such as `--concurrency 8:512:8`",
+        )
+
+
+_CURVE_POINTS = 256
+
+
+def _curve(
+    model: WaveModel, concurrencies: Sequence[int], target: int
+) -> tuple[tuple[int, float], ...]:
+    low, high = min(concurrencies), max(concurrencies)
+    step = max(1, (high - low) // _CURVE_POINTS)
+    return tuple((c, model.at(c, target).time) for c in range(low, high + 1, step))
