@@ -50,13 +50,23 @@ def splitk_fit(request: FitRequest, progress: Progress) -> FitAnswer:
     )
 
 
+# Hundreds of patterns on each shuffled table: fewer tables keep the answer within seconds.
+_WIDE_SAMPLES = 4000
+
+
 def _wide_search(request: FitRequest, machine: Machine) -> WideSearch:
     explanations = wide(machine, request.workload)
     search = Search(request.table, explanations)
     return WideSearch(
         len(explanations),
         search.patterns,
-        shufflings(search, request.table, seed=request.seed),
+        shufflings(
+            search,
+            request.table,
+            seed=request.seed,
+            samples=_WIDE_SAMPLES,
+            exact_max=_WIDE_SAMPLES,
+        ),
     )
 
 

@@ -38,9 +38,8 @@ def rules_text(rules: Sequence[Rule]) -> str:
     rows.append(("split_size:N", "-", "a fixed number of tokens per split"))
     width = [max(len(row[column]) for row in rows) for column in range(2)]
     lines = [f"{a:<{width[0]}}  {b:<{width[1]}}  {c}" for a, b, c in rows]
-    return (
-        "\n".join([f"{'rule':<{width[0]}}  {'the target is':<{width[1]}}  source", *lines]) + "\n"
-    )
+    head = f"{'rule':<{width[0]}}  {'the target is':<{width[1]}}  source"
+    return "\n".join([head, *lines]) + "\n"
 
 
 def grid(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

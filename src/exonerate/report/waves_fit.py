@@ -99,15 +99,19 @@ def _runners_up(answer: FitAnswer) -> str:
 def _chance(answer: FitAnswer) -> str:
     found = answer.significance
     low, middle, high = found.random_rmse
+    share = found.random_share
+    as_good = f"{100 * share:.2g} %" if share else "none"
     return "\n".join(
         [
-            "chance:",
+            f"chance: p = {found.p_corrected:.2g}, corrected for the {found.rules_tried} rules "
+            f"tried; {answer.wide.p_corrected:.2g} for the {answer.wide.explanations} that a "
+            "longer search could try",
             *(_shuffling(one, found.rules_tried) for one in found.shufflings),
             *(_shuffling(one, answer.wide.explanations) for one in answer.wide.shufflings),
             f"  random tables of the same range: the best rule reaches {middle:.0f} tokens/s "
-            f"(90 % within {low:.0f} to {high:.0f});",
-            f"  {100 * found.random_share:.2g} % of {found.random_tables} do as well as this table",
-            "  no correction can cover a rule that was proposed after looking at this table",
+            f"(90 % within {low:.0f} to {high:.0f}),",
+            f"  {as_good} of {found.random_tables} fits as well as this table",
+            "  no correction covers a rule that was proposed after looking at this table",
         ]
     )
 
@@ -115,9 +119,8 @@ def _chance(answer: FitAnswer) -> str:
 def _shuffling(one: Shuffling, tried: int) -> str:
     how = "all" if one.exact else "a sample of"
     return (
-        f"  {one.null} shuffled ({how} {one.tables} orders), {tried} rules tried: "
-        f"p = {one.p_corrected:.2g} (leader alone {one.p_alone:.2g}, least possible "
-        f"{one.p_floor:.1g})"
+        f"  {one.null} shuffled, {how} {one.tables} orders, {tried} rules: p = "
+        f"{one.p_corrected:.2g} (leader alone {one.p_alone:.2g}, least possible {one.p_floor:.1g})"
     )
 
 

@@ -54,6 +54,13 @@ class Shuffling:
 
 
 @dataclass(frozen=True, slots=True)
+class _Sampling:
+    samples: int
+    exact_max: int
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
 class Significance:
     """What chance reaches.
 
@@ -97,15 +104,19 @@ def significance(
 
 
 def shufflings(
-    search: Search, table: Table, *, seed: int, samples: int = SAMPLES
+    search: Search,
+    table: Table,
+    *,
+    seed: int,
+    samples: int = SAMPLES,
+    exact_max: int = ORDERS_EXACT_MAX,
 ) -> tuple[Shuffling, ...]:
     """Both null hypotheses; the second needs every concurrency at every target, two or more."""
-    found = [_shuffling("cells", search, *_cells_shuffled(search, samples, seed))]
+    sampling = _Sampling(samples, exact_max, seed)
+    found = [_shuffling("cells", search, *_cells_shuffled(search, sampling))]
     if len(table.targets) > 1 and len(table.cells) == len(table.targets) * len(table.concurrencies):
         targets = len(table.targets)
-        found.append(
-            _shuffling("targets", search, *_targets_shuffled(search, targets, samples, seed))
-        )
+        found.append(_shuffling("targets", search, *_targets_shuffled(search, targets, sampling)))
     return tuple(found)
 
 
@@ -121,25 +132,25 @@ def _shuffling(null: str, search: Search, tables: Array, exact: bool) -> Shuffli
     return Shuffling(null, len(tables), exact, share(alone), share(best), 1 / count)
 
 
-def _cells_shuffled(search: Search, samples: int, seed: int) -> tuple[Array, bool]:
+def _cells_shuffled(search: Search, sampling: _Sampling) -> tuple[Array, bool]:
     fitted: Array = search.line @ search.step_ms
     rest: Array = search.step_ms - fitted
     cells = len(rest)
-    exact = math.factorial(min(cells, 20)) <= ORDERS_EXACT_MAX
+    exact = math.factorial(min(cells, 20)) <= sampling.exact_max
     orders: Iterable[Sequence[int]] = (
-        itertools.permutations(range(cells)) if exact else _sampled(cells, samples, seed)
+        itertools.permutations(range(cells)) if exact else _sampled(cells, sampling)
     )
     return fitted + rest[np.array(list(orders), dtype=np.int64)], exact
 
 
-def _targets_shuffled(search: Search, targets: int, samples: int, seed: int) -> tuple[Array, bool]:
+def _targets_shuffled(search: Search, targets: int, sampling: _Sampling) -> tuple[Array, bool]:
     by_target = search.step_ms.reshape(targets, -1)
     mean: Array = by_target.mean(axis=0)
     deviation: Array = by_target - mean
     levels = by_target.shape[1]
     count = math.factorial(min(levels, 20)) * math.factorial(min(targets, 20)) ** levels
-    exact = count <= ORDERS_EXACT_MAX
-    pairs = _every_order(levels, targets) if exact else _some_orders(levels, targets, samples, seed)
+    exact = count <= sampling.exact_max
+    pairs = _every_order(levels, targets) if exact else _some_orders(levels, targets, sampling)
     tables = [
         (mean + deviation[np.array(within).T, np.array(between)]).reshape(-1)
         for between, within in pairs
@@ -157,16 +168,16 @@ def _every_order(levels: int, targets: int) -> Iterable[_Pair]:
     )
 
 
-def _some_orders(levels: int, targets: int, samples: int, seed: int) -> Iterable[_Pair]:
-    generator = random.Random(seed)
-    for _ in range(samples):
+def _some_orders(levels: int, targets: int, sampling: _Sampling) -> Iterable[_Pair]:
+    generator = random.Random(sampling.seed)
+    for _ in range(sampling.samples):
         between = generator.sample(range(levels), levels)
         yield between, [generator.sample(range(targets), targets) for _ in range(levels)]
 
 
-def _sampled(cells: int, samples: int, seed: int) -> Iterable[Sequence[int]]:
-    generator = random.Random(seed)
-    return (generator.sample(range(cells), cells) for _ in range(samples))
+def _sampled(cells: int, sampling: _Sampling) -> Iterable[Sequence[int]]:
+    generator = random.Random(sampling.seed)
+    return (generator.sample(range(cells), cells) for _ in range(sampling.samples))
 
 
 def _uniform_tables(search: Search, count: int, seed: int) -> Array:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import io
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,6 +16,7 @@ READING_SCHEMA = "exonerate.reading/1"
 CELLS_MIN = 5
 CONCURRENCIES_MIN = 3
 CELLS_MAX = 10_000
+_COLUMNS = ("concurrency", "target", "value")
 _CSV_HINT = "write three columns with a header: `concurrency,target,value`, value in tokens/s"
 
 
@@ -89,34 +89,43 @@ def _large_enough(table: Table) -> Table:
 
 def parse_csv(text: str) -> Table:
     """A table from CSV text with the columns concurrency, target and value, in any order."""
-    reader = csv.DictReader(io.StringIO(text))
-    names = [name.strip().lower() for name in reader.fieldnames or []]
-    if not {"concurrency", "target", "value"} <= set(names):
+    try:
+        rows = list(csv.reader(text.splitlines()))
+    except csv.Error as error:
+        raise ExonerateError(f"the file is not CSV: {error}", _CSV_HINT) from error
+    names = [name.strip().lower() for name in rows[0]] if rows else []
+    if any(names.count(column) != 1 for column in _COLUMNS):
         found = ", ".join(f"`{name}`" for name in names) or "nothing"
         raise ExonerateError(f"the CSV's columns are {found}", _CSV_HINT)
-    reader.fieldnames = names
+    at = [names.index(column) for column in _COLUMNS]
     return table_of(
-        (
-            _whole(row["concurrency"], "concurrency", reader.line_num),
-            _whole(row["target"], "target", reader.line_num),
-            _number(row["value"], reader.line_num),
-        )
-        for row in reader
+        _csv_row([row[index] if index < len(row) else "" for index in at], line)
+        for line, row in enumerate(rows[1:], start=2)
+        if any(field.strip() for field in row)
     )
 
 
-def _whole(text: str | None, column: str, line: int) -> int:
+def _csv_row(fields: Sequence[str], line: int) -> tuple[int, int, float]:
+    concurrency, target, value = fields
+    return (
+        _whole(concurrency, "concurrency", line),
+        _whole(target, "target", line),
+        _number(value, line),
+    )
+
+
+def _whole(text: str, column: str, line: int) -> int:
     try:
-        return int(text or "")
+        return int(text)
     except ValueError as error:
         raise ExonerateError(
             f"line {line}: {column} is `{text}`, not a whole number", _CSV_HINT
         ) from error
 
 
-def _number(text: str | None, line: int) -> float:
+def _number(text: str, line: int) -> float:
     try:
-        return float(text or "")
+        return float(text)
     except ValueError as error:
         raise ExonerateError(f"line {line}: value is `{text}`, not a number", _CSV_HINT) from error
 

@@ -1,0 +1,63 @@
+"""The job behind `splitk plan`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from exonerate.core.waves.answers import PlanRequest
+from exonerate.core.waves.device import Residency, device_of
+from exonerate.core.waves.gpus import gpu_named
+from exonerate.core.waves.lengths import parse_lengths
+from exonerate.core.waves.model import Costs, Workload
+from exonerate.errors import ExonerateError
+from exonerate.jobs.splitk_plan import splitk_plan
+
+REQUEST = PlanRequest(
+    device_of(gpu_named("RTX PRO 6000 Blackwell"), Residency()),
+    "target_ctas:ceil",
+    Workload(2, parse_lengths("8192"), 64, 1 << 20),
+    Costs(per_cta=0.02),
+    None,
+    (48, 64, 80, 96),
+    (256, 512),
+)
+
+
+def test_a_plan_covers_every_cell_and_every_concurrency_between() -> None:
+    """Eight cells, and a curve of 49 points for each target."""
+    answer = splitk_plan(REQUEST)
+    assert [(one.target, one.concurrency) for one in answer.plan.outcomes] == [
+        (target, c) for target in (256, 512) for c in (48, 64, 80, 96)
+    ]
+    assert [c for c, _ in answer.curves[256]] == list(range(48, 97))
+
+
+def test_a_long_range_is_thinned_out_for_the_curve() -> None:
+    """A curve is for looking at; cliffs are searched at every step anyway."""
+    answer = splitk_plan(replace(REQUEST, concurrencies=(8, 1032)))
+    assert len(answer.curves[256]) <= 260
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        replace(REQUEST, concurrencies=()),
+        replace(REQUEST, targets=()),
+        replace(REQUEST, targets=(0,)),
+        replace(REQUEST, targets=(-256,)),
+        replace(REQUEST, targets=(10**12,)),
+        replace(REQUEST, concurrencies=(0, 5)),
+        replace(REQUEST, concurrencies=(10**9,)),
+        replace(REQUEST, saturating=0.0),
+        replace(REQUEST, saturating=float("nan")),
+        replace(REQUEST, rule="fastest"),
+        replace(REQUEST, concurrencies=tuple(range(1, 3000)), targets=(1, 2)),
+    ],
+)
+def test_a_plan_for_an_impossible_launch_is_refused(wrong: PlanRequest) -> None:
+    """Each with a hint, none with a traceback."""
+    with pytest.raises(ExonerateError) as refused:
+        splitk_plan(wrong)
+    assert refused.value.hint
