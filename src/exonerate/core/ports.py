@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeAlias
 
-from exonerate.core.case.records import Record, RecordKind
+from exonerate.core.case.records import ChainCheck, Record, RecordKind
 from exonerate.core.instant import Instant
 from exonerate.core.json_types import JsonObject
 from exonerate.core.scene import Event, Scene
@@ -34,6 +34,9 @@ class Ledger(Protocol):
 
     def records(self, *, case: str | None = None, run: str | None = None) -> Sequence[Record]:
         """Every record (of a case, of a run), in order."""
+
+    def check_chain(self) -> ChainCheck:
+        """How far the ledger is what was written; damage is an answer here, not an error."""
 
     def put_blob(self, content: bytes) -> str:
         """Store raw bytes durably; returns their hex SHA-256."""

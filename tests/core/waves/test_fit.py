@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exonerate.core.waves.explanations import tried
-from exonerate.core.waves.fit import Explanation, Table, fit, ranked, smooth
+from exonerate.core.waves.fit import Explanation, fit, ranked, smooth
 from exonerate.core.waves.lengths import parse_lengths
 from exonerate.core.waves.model import Costs, Machine, Workload
-from exonerate.core.waves.table import Cell, table_of
+from exonerate.core.waves.table import Cell, Table, table_of
 
 LOAD = Workload(1, parse_lengths("8192"), 1, 1 << 20)
 TRIED = tried(Machine(188), LOAD, Costs())

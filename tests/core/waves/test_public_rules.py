@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from exonerate.core.waves import public_rules as public
 from exonerate.core.waves.partition import Batch, Launch, split_evenly
 from exonerate.core.waves.public_rules import PUBLIC_RULES
-from exonerate.core.waves.rules import SIZE_FIXED
+from exonerate.core.waves.rules import SIZE_FIXED, Rule
 
 NO_CAP = 1 << 20
 
@@ -154,7 +154,7 @@ def test_executorch_aims_at_sixteen_ninths_of_a_wave() -> None:
     budget=st.integers(1, 1000),
 )
 def test_every_rule_gives_all_work_to_some_cta(
-    rule: public.Rule, lengths: list[int], units: int, budget: int
+    rule: Rule, lengths: list[int], units: int, budget: int
 ) -> None:
     """No rule loses tokens or a request, whatever the batch and the budget."""
     partition = rule.cut(Batch(tuple(lengths), units, 64), launch(budget))

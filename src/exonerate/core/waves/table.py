@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
 import math
@@ -139,7 +140,7 @@ def parse_reading(text: str, *, arms: Mapping[str, int], comparison: int | None)
     """
     try:
         document: Json = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ExonerateError(
             f"the file is not JSON: {error}", "make it with `exonerate read FILE --json`"
         ) from error
@@ -206,9 +207,15 @@ def _rows(
         for arm, value in values.items():
             if value is None:
                 continue
-            if isinstance(value, bool) or not isinstance(value, (int, float)):
-                raise _broken(f"value `{value}` at cell {concurrency}")
-            yield concurrency, target_of_arm(str(arm), arms), float(value)
+            yield concurrency, target_of_arm(str(arm), arms), _reading_value(value, concurrency)
+
+
+def _reading_value(value: Json, concurrency: int) -> float:
+    if not isinstance(value, bool) and isinstance(value, int | float):
+        # A whole number of hundreds of digits is JSON, but no throughput.
+        with contextlib.suppress(OverflowError):
+            return float(value)
+    raise _broken(f"value `{str(value)[:40]}` at cell {concurrency}")
 
 
 def target_of_arm(arm: str, arms: Mapping[str, int]) -> int:

@@ -20,6 +20,9 @@ from exonerate.frontends.cli import exit_status
 
 COMMANDS: dict[str, tuple[str, str]] = {
     # command: (module:attribute, one-line help shown in the list)
+    "read": (
+        "exonerate.frontends.cli.read:read",
+        "Read documents and result files as graded evidence.",
     "splitk": (
         "exonerate.frontends.cli.splitk:splitk",
         "split-K decode attention: plan, fit, check, bench",
