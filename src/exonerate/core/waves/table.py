@@ -144,6 +144,11 @@ def parse_reading(text: str, *, arms: Mapping[str, int], comparison: int | None)
         raise ExonerateError(
             f"the file is not JSON: {error}", "make it with `exonerate read FILE --json`"
         ) from error
+    return table_of_reading(document, arms=arms, comparison=comparison)
+
+
+def table_of_reading(document: Json, *, arms: Mapping[str, int], comparison: int | None) -> Table:
+    """The same from the reading itself."""
     if not isinstance(document, Mapping) or document.get("schema") != READING_SCHEMA:
         raise ExonerateError(
             f"the JSON does not say schema `{READING_SCHEMA}`",

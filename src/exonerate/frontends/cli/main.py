@@ -23,9 +23,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "read": (
         "exonerate.frontends.cli.read:read",
         "Read documents and result files as graded evidence.",
+    ),
     "splitk": (
         "exonerate.frontends.cli.splitk:splitk",
-        "split-K decode attention: plan, fit, check, bench",
+        "Split-K decode attention: waves, cliffs, exactness, speed.",
     ),
 }
 

@@ -9,11 +9,12 @@ from typing import Any
 import click
 import orjson
 
+from exonerate.core.json_types import Json
 from exonerate.core.waves.answers import FitAnswer, FitRequest
 from exonerate.core.waves.lengths import parse_lengths
 from exonerate.core.waves.model import Costs, Workload
 from exonerate.core.waves.physical import PhysicalInputs
-from exonerate.core.waves.table import Table, parse_csv, parse_reading
+from exonerate.core.waves.table import Table, parse_csv, parse_reading, table_of_reading
 from exonerate.errors import ExonerateError
 from exonerate.frontends.cli import exit_status
 from exonerate.frontends.cli.splitk_options import (
@@ -76,13 +77,14 @@ def fit(**options: Any) -> int:
     """Fit every split rule to a throughput table and judge the best one.
 
     FILE is CSV with the columns concurrency, target and value (tokens/s; repeat a row for each
-    restart), or the JSON of `exonerate read --json`; `-` is stdin. Exit status 0 when the data
-    suffice for an answer, 3 when they do not.
+    restart), a Markdown document with such a table, or the JSON of `exonerate read --json`; `-`
+    is stdin. Exit status 0 when the data suffice for an answer, 3 when they do not.
 
     \b
     Examples:
       exonerate splitk fit throughput.csv --gpu "RTX PRO 6000"
-      exonerate read PLAN.md --json | exonerate splitk fit - --layers 43 --bytes-per-token 584
+      exonerate splitk fit PERF_PLAN.md --layers 43 --bytes-per-token 584
+      exonerate read PERF_PLAN.md --json | exonerate splitk fit -
       exonerate splitk fit reading.json --arm baseline=256 --arm candidate=512 --plot fit.svg
     """
     plot: Path | None = options["plot"]
@@ -121,11 +123,25 @@ def _table(options: dict[str, Any]) -> Table:
             "no table is given" if not names else "two tables are given",
             "name one file: `exonerate splitk fit throughput.csv`",
         )
+    name, comparison = names[0], options["comparison"]
     arms = dict(_arm(text) for text in options["arms"])
-    text = _text(names[0])
+    if Path(name).suffix.lower() in _DOCUMENTS:
+        return table_of_reading(_document(name), arms=arms, comparison=comparison)
+    text = _text(name)
     if text.lstrip().startswith("{"):
-        return parse_reading(text, arms=arms, comparison=options["comparison"])
+        return parse_reading(text, arms=arms, comparison=comparison)
     return parse_csv(text)
+
+
+_DOCUMENTS = (".md", ".markdown", ".txt")
+
+
+def _document(name: str) -> dict[str, Json]:
+    """What `exonerate read` finds in a document; only a document needs its readers."""
+    from exonerate.core.documents.answer import reading_json
+    from exonerate.jobs.read import read_documents
+
+    return reading_json(read_documents([Path(name)]))
 
 
 def _arm(text: str) -> tuple[str, int]:
