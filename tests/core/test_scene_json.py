@@ -140,6 +140,19 @@ def test_strange_scene_is_refused(path: list[str | int], value: object, complain
     assert complaint in refusal.value.problem
 
 
+def test_what_json_cannot_carry_is_kept_as_far_as_it_goes() -> None:
+    """A metrics page that says NaN, or broken text, can still be recorded."""
+    event = Event(
+        "m",
+        1,
+        "metrics",
+        {"values": {"queue": float("nan"), "n": [1.5, float("inf")]}, "text": "ok \ud800"},
+    )
+    data = event_to_json(event)["data"]
+    assert data == {"values": {"queue": None, "n": [1.5, None]}, "text": "ok ?"}
+    assert canonical_json(data)
+
+
 @pytest.mark.parametrize(
     "obj",
     [

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 from exonerate.core.case.records import ChainCheck, Record, RecordKind
@@ -12,6 +13,30 @@ from exonerate.core.scene import Event, Scene
 
 Progress: TypeAlias = Callable[[str, float | None], None]
 """Called with what is being done and, where it is known, the fraction that is finished."""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A small page as it came, or why it did not: one of `status` and `error` is None."""
+
+    status: int | None
+    text: str
+    error: str | None = None
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+class PageReader(Protocol):
+    """GETs small pages (metrics, health, model lists)."""
+
+    async def __call__(self, url: str, *, timeout_s: float) -> Page:
+        """The page; that it cannot be had is an observation, not an error."""
+
+
+class CounterReader(Protocol):
+    """Knows the series of engines."""
+
+    def __call__(self, page: str) -> tuple[str | None, Mapping[str, float]]:
+        """The engine kind that a metrics page belongs to, and its canonical values."""
 
 
 class Clock(Protocol):

@@ -13,6 +13,7 @@ Rules
 from __future__ import annotations
 
 import dataclasses
+import math
 import types
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
@@ -44,12 +45,16 @@ def scene_from_json(obj: JsonObject) -> Scene:
 
 
 def event_to_json(event: Event) -> JsonObject:
-    """The event as a JSON object; `event_from_json` gives an equal event back."""
+    """The event as a JSON object; `event_from_json` gives an equal event back.
+
+    What the system under test said and JSON cannot carry is not an error here: a number that is
+    not finite becomes null, half of a surrogate pair becomes a question mark.
+    """
     return {
         "activity": event.activity,
         "at_ns": event.at_ns,
         "kind": event.kind,
-        "data": event.data,
+        "data": {key: _writable(value) for key, value in event.data.items()},
     }
 
 
@@ -62,6 +67,18 @@ def event_from_json(obj: JsonObject) -> Event:
         _scalar(kind, given[name], f"event.{name}")
     data = _mapping(given["data"], "event.data")
     return Event(str(obj["activity"]), cast(int, obj["at_ns"]), str(obj["kind"]), data)
+
+
+def _writable(value: Json) -> Json:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    if isinstance(value, Mapping):
+        return {key: _writable(inner) for key, inner in value.items()}
+    if isinstance(value, Sequence):
+        return [_writable(inner) for inner in value]
+    return value
 
 
 def _fields_to_json(value: Any) -> dict[str, Json]:
