@@ -8,7 +8,7 @@ import pytest
 
 from exonerate.core.waves.answers import PlanRequest
 from exonerate.core.waves.device import Residency, device_of
-from exonerate.core.waves.gpus import gpu_named
+from exonerate.core.waves.gpus import gpu_named, gpu_with_sms
 from exonerate.core.waves.lengths import parse_lengths
 from exonerate.core.waves.model import Costs, Workload
 from exonerate.errors import ExonerateError
@@ -19,6 +19,7 @@ REQUEST = PlanRequest(
     "target_ctas:ceil",
     Workload(2, parse_lengths("8192"), 64, 1 << 20),
     Costs(per_cta=0.02),
+    None,
     None,
     (48, 64, 80, 96),
     (256, 512),
@@ -40,6 +41,13 @@ def test_a_long_range_is_thinned_out_for_the_curve() -> None:
     assert len(answer.curves[256]) <= 260
 
 
+def test_the_bandwidth_floor_is_bytes_over_bandwidth() -> None:
+    """48 requests x 2 units x 8,192 tokens x 584 bytes at 1,792 GB/s: 256 microseconds."""
+    floors = splitk_plan(replace(REQUEST, bytes_per_token=584.0)).floors_us
+    assert floors[48] == pytest.approx(48 * 2 * 8192 * 584 / 1792e9 * 1e6)
+    assert splitk_plan(REQUEST).floors_us == {}
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -52,6 +60,8 @@ def test_a_long_range_is_thinned_out_for_the_curve() -> None:
         replace(REQUEST, concurrencies=(10**9,)),
         replace(REQUEST, saturating=0.0),
         replace(REQUEST, saturating=float("nan")),
+        replace(REQUEST, bytes_per_token=-1.0),
+        replace(REQUEST, bytes_per_token=584.0, device=device_of(gpu_with_sms(188), Residency())),
         replace(REQUEST, rule="fastest"),
         replace(REQUEST, concurrencies=tuple(range(1, 3000)), targets=(1, 2)),
     ],

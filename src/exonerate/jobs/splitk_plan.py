@@ -12,7 +12,7 @@ from exonerate.core.waves.model import (
     checked_concurrency,
     checked_target,
 )
-from exonerate.core.waves.plan import plan
+from exonerate.core.waves.plan import floor_us, plan
 from exonerate.core.waves.rules import rule_named
 from exonerate.errors import ExonerateError
 
@@ -31,7 +31,20 @@ def splitk_plan(request: PlanRequest) -> PlanAnswer:
         rule,
         plan(model, request.concurrencies, request.targets),
         {target: _curve(model, request.concurrencies, target) for target in request.targets},
+        _floors_us(request, model),
     )
+
+
+def _floors_us(request: PlanRequest, model: WaveModel) -> dict[int, float]:
+    size, bandwidth = request.bytes_per_token, request.device.gpu.bandwidth_gb_s
+    if size is None:
+        return {}
+    if bandwidth is None:
+        raise ExonerateError(
+            f"the memory bandwidth of {request.device.gpu.name} is not known",
+            "name a GPU of the table with `--gpu`, or leave out `--bytes-per-token`",
+        )
+    return {c: floor_us(model, c, size, bandwidth) for c in request.concurrencies}
 
 
 def _refuse(request: PlanRequest) -> None:
@@ -48,6 +61,11 @@ def _refuse(request: PlanRequest) -> None:
         raise ExonerateError(
             f"{request.saturating} CTAs cannot saturate the memory",
             "give the number of running CTAs that reach full bandwidth, such as `150`",
+        )
+    if request.bytes_per_token is not None and not 0 < request.bytes_per_token < 1e9:
+        raise ExonerateError(
+            f"{request.bytes_per_token} bytes per KV token is not possible",
+            "give the bytes that one work unit reads per token and layer",
         )
     cells = len(request.concurrencies) * len(request.targets)
     if cells > CELLS_MAX:

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 
 from exonerate.core.waves.answers import PlanAnswer
+from exonerate.core.waves.gpus import Gpu
 from exonerate.core.waves.plan import Plan
 from exonerate.core.waves.rules import Rule
 from exonerate.report.waves_chart import chart
@@ -24,6 +25,7 @@ def plan_text(answer: PlanAnswer) -> str:
         _cells(answer.plan),
         _cliffs(answer.plan),
         _choices(answer.plan),
+        _floors(answer),
         _invariance(answer),
         chart(answer.curves, "relative attention time"),
         "model only, nothing was measured; 1.000 is one unsplit request with a slot to itself",
@@ -55,6 +57,11 @@ def grid(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join(line.rstrip() for line in captured.get().rstrip().splitlines())
 
 
+def gpu_name(gpu: Gpu) -> str:
+    """The GPU's name, and whether it was only assumed."""
+    return f"{gpu.name} (assumed)" if gpu.assumed else gpu.name
+
+
 def percent(fraction: float) -> str:
     """A signed percentage with one decimal."""
     return f"{100 * fraction:+.1f} %"
@@ -64,7 +71,7 @@ def _header(answer: PlanAnswer) -> str:
     device, load = answer.device, answer.model.workload
     costs = answer.model.costs
     lines = [
-        f"{device.gpu.name}: {device.gpu.sms} SMs x {device.ctas_per_sm} CTAs = "
+        f"{gpu_name(device.gpu)}: {device.gpu.sms} SMs x {device.ctas_per_sm} CTAs = "
         f"{device.slots} slots   ({device.gpu.source})",
         f"rule {answer.rule.name}, {load.units} work units per request, KV lengths "
         f"{load.lengths.text}, tiles of {load.tile} tokens",
@@ -132,6 +139,13 @@ def _choices(plan: Plan) -> str:
     )
     columns = ("C", "best splits", "as target", "attention", "best of the targets", "change")
     return "recommended:\n" + grid(columns, rows)
+
+
+def _floors(answer: PlanAnswer) -> str:
+    if not answer.floors_us:
+        return ""
+    floors = ", ".join(f"C {c}: {floor:.1f} us" for c, floor in answer.floors_us.items())
+    return f"bandwidth floor of attention per layer (every unit reads its KV once): {floors}"
 
 
 def _invariance(answer: PlanAnswer) -> str:

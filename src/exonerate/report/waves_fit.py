@@ -5,7 +5,7 @@ from __future__ import annotations
 from exonerate.core.waves.answers import FitAnswer
 from exonerate.core.waves.separate import NOISE_ASSUMED, Experiment, ab_command
 from exonerate.core.waves.significance import Shuffling
-from exonerate.report.waves import grid, percent
+from exonerate.report.waves import gpu_name, grid, percent
 from exonerate.report.waves_chart import chart
 
 _RUNNERS_UP = 5
@@ -35,7 +35,7 @@ def _best(answer: FitAnswer) -> str:
     return "\n".join(
         [
             f"best rule: {best.explanation.name}, base {best.explanation.units} per request, "
-            f"{device.slots} slots ({device.gpu.name})",
+            f"{device.slots} slots ({gpu_name(device.gpu)})",
             f"  step = {a.fixed_ms:.1f} ms + {a.per_request_ms:.3f} ms x C "
             f"+ {a.attention_ms:.1f} ms x relative attention",
             f"  error {best.rmse:.1f} tokens/s ({100 * best.rmse / mean:.1f} %), at most "
@@ -174,5 +174,5 @@ def _experiment(one: Experiment, answer: FitAnswer) -> list[str]:
         f"  {one.purpose}: C = {one.cells[0]} against {one.cells[1]} at target {one.target}",
         f"    {one.leader.label} {one.leader.before:.0f} to {one.leader.after:.0f} tokens/s, "
         f"{percent(one.leader.change)}; {others}; {blocks}",
-        f"    {ab_command(one, answer.request.table, answer.request.knob)}",
+        f"    {ab_command(one, answer.request.knob)}",
     ]

@@ -39,7 +39,10 @@ def plan_json(answer: PlanAnswer) -> JsonObject:
         "per_cta": costs.per_cta,
         "combine": costs.combine,
         "saturating_ctas": answer.model.machine.saturating,
-        "cells": [_outcome(one) for one in plan.outcomes],
+        "cells": [
+            {**_outcome(one), "floor_us_per_layer": answer.floors_us.get(one.concurrency)}
+            for one in plan.outcomes
+        ],
         "cliffs": [
             {
                 "target": one.target,
@@ -136,6 +139,7 @@ def _device(device: Device) -> JsonObject:
     fits = device.occupancy
     return {
         "name": device.gpu.name,
+        "assumed": device.gpu.assumed,
         "sms": device.gpu.sms,
         "ctas_per_sm": device.ctas_per_sm,
         "slots": device.slots,
@@ -218,7 +222,7 @@ def _experiment(one: Experiment, answer: FitAnswer) -> JsonObject:
         "rivals": [_prediction(rival) for rival in one.rivals],
         "separation": one.separation,
         "blocks": one.blocks,
-        "command": ab_command(one, answer.request.table, answer.request.knob),
+        "command": ab_command(one, answer.request.knob),
     }
 
 

@@ -29,10 +29,10 @@ def test_the_founding_table_asks_for_94_against_95_and_62_against_63(founding: T
 
 
 def test_the_command_is_ready_to_run(founding: Table) -> None:
-    """Knob, both arms, the pair of cells and the blocks."""
+    """Knob, the pair of cells and the blocks."""
     first = experiments(founding, ranked(founding, TRIED), fit(founding, smooth()))[0]
-    assert ab_command(first, founding, "TARGET_CTAS") == (
-        "exonerate ab --plan --knob TARGET_CTAS --values 256,512 --cells 94,95 --blocks 5"
+    assert ab_command(first, "TARGET_CTAS") == (
+        "exonerate ab TARGET_CTAS --plan --cells 94,95 --blocks 5"
     )
 
 

@@ -157,6 +157,9 @@ def test_a_missing_value_is_a_missing_cell() -> None:
         (reading({"cells": [7]}), "without `values`"),
         (reading({"cells": [{"cell": "x", "values": {"256": 1}}]}), "not a concurrency"),
         (reading({"cells": [{"cell": 48, "values": {"256": "fast"}}]}), "value `fast`"),
+        (reading({"cells": [{"cell": 48, "values": {"256": 10**400}}]}), "value `1000"),
+        (reading({"metric": "ttft_ms_p99"}), "is of `ttft_ms_p99`"),
+        ("[" * 100_000, "not JSON"),
     ],
 )
 def test_a_broken_reading_is_refused(text: str, said: str) -> None:

@@ -27,19 +27,24 @@ class PlanRequest:
     workload: Workload
     costs: Costs
     saturating: float | None
+    bytes_per_token: float | None
     concurrencies: tuple[int, ...]
     targets: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class PlanAnswer:
-    """The plan, and with which model it was made."""
+    """The plan, and with which model it was made.
+
+    `floors_us` is the bandwidth floor of attention per layer and concurrency, where it is known.
+    """
 
     device: Device
     model: WaveModel
     rule: Rule
     plan: Plan
     curves: dict[int, tuple[tuple[int, float], ...]]
+    floors_us: dict[int, float]
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,13 +12,17 @@ SMS_MAX = 4096
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
-    """One product: `sms` are the SMs enabled on it, not those on the full die."""
+    """One product: `sms` are the SMs enabled on it, not those on the full die.
+
+    `assumed` says that nobody named it.
+    """
 
     name: str
     sms: int
     bandwidth_gb_s: float | None
     capability: str
     source: str
+    assumed: bool = False
 
 
 _BLACKWELL_PRO = "NVIDIA RTX Blackwell PRO GPU Architecture (white paper), table 1"

@@ -66,6 +66,13 @@ class Plan:
     invariance: Invariance
 
 
+def floor_us(model: WaveModel, concurrency: int, bytes_per_token: float, gb_s: float) -> float:
+    """Microseconds per layer below which no split can go: every unit reads its KV cache once."""
+    load = model.workload
+    tokens = sum(load.lengths.of_batch(concurrency, load.seed)) * load.units
+    return tokens * bytes_per_token / gb_s / 1000.0
+
+
 def plan(model: WaveModel, concurrencies: Sequence[int], targets: Sequence[int]) -> Plan:
     """Outcomes, cliffs between the lowest and highest concurrency, and recommendations."""
     outcomes = tuple(model.at(c, target) for target in targets for c in concurrencies)

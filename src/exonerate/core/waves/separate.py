@@ -77,13 +77,10 @@ def experiments(
     return tuple(_with_blocks(one, noise) for one in found)
 
 
-def ab_command(experiment: Experiment, table: Table, knob: str) -> str:
-    """The command that plans the experiment; with every target of the table as an arm."""
-    arms = [experiment.target, *(one for one in table.targets if one != experiment.target)][:2]
-    values = ",".join(str(arm) for arm in sorted(arms))
+def ab_command(experiment: Experiment, knob: str) -> str:
+    """The command that says what the experiment could show, before it is run."""
     cells = ",".join(str(cell) for cell in experiment.cells)
-    blocks = experiment.blocks or BLOCKS_MAX
-    return f"exonerate ab --plan --knob {knob} --values {values} --cells {cells} --blocks {blocks}"
+    return f"exonerate ab {knob} --plan --cells {cells} --blocks {experiment.blocks or BLOCKS_MAX}"
 
 
 def blocks_needed(separation: float, noise: float) -> int | None:

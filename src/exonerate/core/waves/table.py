@@ -6,6 +6,7 @@ import contextlib
 import csv
 import json
 import math
+import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -13,6 +14,7 @@ from exonerate.core.json_types import Json
 from exonerate.core.waves.model import checked_concurrency, checked_target
 from exonerate.errors import ExonerateError
 
+_METRIC = "tokens_per_s"
 READING_SCHEMA = "exonerate.reading/1"
 CELLS_MIN = 5
 CONCURRENCIES_MIN = 3
@@ -65,10 +67,15 @@ def table_of(rows: Iterable[tuple[int, int, float]]) -> Table:
             )
         values.setdefault(key, []).append(value)
     cells = tuple(
-        Cell(concurrency, target, math.exp(sum(map(math.log, found)) / len(found)), len(found))
+        Cell(concurrency, target, _mean(found), len(found))
         for (target, concurrency), found in sorted(values.items())
     )
     return _large_enough(Table(cells))
+
+
+def _mean(values: Sequence[float]) -> float:
+    # One value stays what was written; through logarithms it would not.
+    return values[0] if len(values) == 1 else statistics.geometric_mean(values)
 
 
 def _large_enough(table: Table) -> Table:
@@ -155,6 +162,12 @@ def table_of_reading(document: Json, *, arms: Mapping[str, int], comparison: int
             "make it with `exonerate read FILE --json`",
         )
     chosen = _choose(list(_comparisons(document)), comparison)
+    metric = str(chosen.get("metric", _METRIC))
+    if not metric.endswith(_METRIC):
+        raise ExonerateError(
+            f"the comparison is of `{metric}`",
+            "the model explains output tokens per second; choose such a table with `--comparison`",
+        )
     return table_of(_rows(chosen, arms))
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-import orjson
 
 from exonerate.core.json_types import Json
 from exonerate.core.waves.answers import FitAnswer, FitRequest
@@ -17,13 +16,13 @@ from exonerate.core.waves.physical import PhysicalInputs
 from exonerate.core.waves.table import Table, parse_csv, parse_reading, table_of_reading
 from exonerate.errors import ExonerateError
 from exonerate.frontends.cli import exit_status
+from exonerate.frontends.cli.output import ProgressLine, print_json
 from exonerate.frontends.cli.splitk_options import (
     DeviceOptions,
     device_from,
     device_options,
     no_matplotlib,
     plot_form,
-    show_progress,
     write_plot,
 )
 from exonerate.jobs.splitk_fit import splitk_fit
@@ -89,9 +88,12 @@ def fit(**options: Any) -> int:
     """
     plot: Path | None = options["plot"]
     form = None if plot is None else plot_form(plot)
-    answer = splitk_fit(_request(options), show_progress)
+    request = _request(options)
+    progress = ProgressLine(quiet=not sys.stderr.isatty())
+    answer = splitk_fit(request, progress)
+    progress.done()
     if options["as_json"]:
-        click.echo(orjson.dumps(fit_json(answer), option=orjson.OPT_INDENT_2).decode())
+        print_json(fit_json(answer))
     else:
         click.echo(fit_text(answer), nl=False)
     if plot is not None and form is not None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -113,13 +112,6 @@ def no_matplotlib() -> ExonerateError:
     )
 
 
-def show_progress(what: str, fraction: float | None) -> None:
-    """Progress on a terminal's stderr, nothing elsewhere."""
-    if sys.stderr.isatty():
-        share = "" if fraction is None else f"{100 * fraction:3.0f} % "
-        click.echo(f"{share}{what}", err=True)
-
-
 _SPAN_MAX = 8192
 
 
@@ -140,11 +132,10 @@ def _gpu(options: DeviceOptions) -> Gpu:
         raise ExonerateError("`--gpu` and `--sms` say the same thing twice", "give one of them")
     if options.sms is not None:
         gpu = gpu_with_sms(options.sms)
-        return Gpu(gpu.name, gpu.sms, None, options.capability or "", gpu.source)
+        return replace(gpu, capability=options.capability or "")
     if options.gpu is not None:
         return gpu_named(options.gpu)
-    gpu = gpu_named(GPU_ASSUMED)
-    return Gpu(f"{gpu.name} (assumed)", gpu.sms, gpu.bandwidth_gb_s, gpu.capability, gpu.source)
+    return replace(gpu_named(GPU_ASSUMED), assumed=True)
 
 
 def _kernel(text: str) -> KernelResources:

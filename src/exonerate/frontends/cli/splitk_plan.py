@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-import orjson
 
 from exonerate.core.waves.answers import PlanAnswer, PlanRequest
 from exonerate.core.waves.explanations import RULES
@@ -15,6 +14,7 @@ from exonerate.core.waves.lengths import parse_lengths
 from exonerate.core.waves.model import Costs, Workload, checked_units
 from exonerate.errors import ExonerateError
 from exonerate.frontends.cli import exit_status
+from exonerate.frontends.cli.output import print_json
 from exonerate.frontends.cli.splitk_options import (
     DeviceOptions,
     device_from,
@@ -72,6 +72,11 @@ SPLITS_NO_CAP = 1 << 20
     type=float,
     help="Bandwidth floor: running CTAs that already use all memory bandwidth.",
 )
+@click.option(
+    "--bytes-per-token",
+    type=float,
+    help="KV bytes per token, layer and work unit: prints the bandwidth floor in microseconds.",
+)
 @click.option("--seed", type=int, default=0, show_default=True, help="Order of drawn lengths.")
 @click.option("--plot", type=click.Path(path_type=Path), help="Write an SVG or PNG.")
 @click.option("--json", "as_json", is_flag=True, help="Print `exonerate.waves/1`.")
@@ -96,7 +101,7 @@ def plan(**options: Any) -> int:
     form = None if plot is None else plot_form(plot)
     answer = splitk_plan(_request(options))
     if options["as_json"]:
-        click.echo(orjson.dumps(plan_json(answer), option=orjson.OPT_INDENT_2).decode())
+        print_json(plan_json(answer))
     else:
         click.echo(plan_text(answer), nl=False)
     if plot is not None and form is not None:
@@ -120,6 +125,7 @@ def _request(options: dict[str, Any]) -> PlanRequest:
         ),
         Costs(options["per_cta"], options["combine"]),
         options["saturating"],
+        options["bytes_per_token"],
         whole_numbers(options["concurrency"], "--concurrency"),
         whole_numbers(options["target"], "--target"),
     )
