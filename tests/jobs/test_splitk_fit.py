@@ -42,9 +42,14 @@ def fitted(table: Table) -> tuple[FitAnswer, list[float]]:
     return splitk_fit(request, lambda _, fraction: shown.append(fraction or 0.0)), shown
 
 
-@pytest.fixture(name="answer", scope="module")
-def _answer() -> FitAnswer:
-    return fitted(FOUNDING)[0]
+@pytest.fixture(name="founding", scope="module")
+def _founding() -> tuple[FitAnswer, list[float]]:
+    return fitted(FOUNDING)
+
+
+@pytest.fixture(name="answer")
+def _answer(founding: tuple[FitAnswer, list[float]]) -> FitAnswer:
+    return founding[0]
 
 
 def test_the_founding_table_gets_the_verdict_it_deserves(answer: FitAnswer) -> None:
@@ -62,9 +67,9 @@ def test_a_wider_search_costs_significance(answer: FitAnswer) -> None:
     assert 4 / 384 <= answer.wide.p_corrected < 0.05
 
 
-def test_progress_moves_forward() -> None:
+def test_progress_moves_forward(founding: tuple[FitAnswer, list[float]]) -> None:
     """Fractions rise and begin at nothing."""
-    _, shown = fitted(FOUNDING)
+    _, shown = founding
     assert shown[0] == 0.0
     assert shown == sorted(shown)
 

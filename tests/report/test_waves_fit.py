@@ -77,5 +77,5 @@ def test_a_table_without_waves_names_no_experiment() -> None:
     """Constant step time per request: nothing to find, nothing to separate."""
     table = table_of((c, t, 1000.0 * c / (40 + 0.7 * c)) for c, t in CELLS)
     text = fit_text(fitted(table, PhysicalInputs()))
-    assert text.startswith("verdict: not supported; insufficient data to accept")
+    assert text.startswith("verdict: not supported; insufficient data to decide")
     assert "would separate them" in text

@@ -36,7 +36,8 @@ def test_a_plan_has_its_schema_and_every_number_of_the_text() -> None:
                         584.0,
                         (48, 96),
                         (256,),
-                    )
+                    ),
+                    lambda _t, _f: None,
                 )
             ),
             allow_nan=False,

@@ -22,7 +22,7 @@ def test_a_plan_is_drawn_the_same_way_twice() -> None:
     request = PlanRequest(
         DEVICE, "target_ctas:ceil", LOAD, Costs(), None, None, (48, 96), (256, 512)
     )
-    answer = splitk_plan(request)
+    answer = splitk_plan(request, lambda _text, _fraction: None)
     first = plan_plot(answer, "svg")
     assert first.startswith(b"<?xml")
     assert first == plan_plot(answer, "svg")

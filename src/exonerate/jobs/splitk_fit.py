@@ -9,7 +9,8 @@ from exonerate.core.waves.explanations import tried, wide
 from exonerate.core.waves.fit import Fit, fit, ranked, smooth
 from exonerate.core.waves.model import Machine
 from exonerate.core.waves.physical import physical_check
-from exonerate.core.waves.reselection import reselected
+from exonerate.core.waves.redraw import redrawn
+from exonerate.core.waves.reselection import reselected, reselected_by_concurrency
 from exonerate.core.waves.search import Search
 from exonerate.core.waves.separate import experiments
 from exonerate.core.waves.significance import (
@@ -42,6 +43,8 @@ def splitk_fit(request: FitRequest, progress: Progress) -> FitAnswer:
         chance,
         wider,
         again,
+        reselected_by_concurrency(table, explanations),
+        redrawn(Search(table, explanations), fits[0], seed=request.seed),
         physical,
         dips(fits[0].cells),
         judge(table, findings),

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
+from exonerate.core.ports import Progress
 from exonerate.core.waves.answers import PlanAnswer, PlanRequest
 from exonerate.core.waves.explanations import RULES
 from exonerate.core.waves.model import (
@@ -19,7 +18,7 @@ from exonerate.errors import ExonerateError
 CELLS_MAX = 4096
 
 
-def splitk_plan(request: PlanRequest) -> PlanAnswer:
+def splitk_plan(request: PlanRequest, progress: Progress) -> PlanAnswer:
     """Make the plan; raises ExonerateError for inputs that no launch could have."""
     _refuse(request)
     rule = rule_named(request.rule, RULES)
@@ -29,8 +28,7 @@ def splitk_plan(request: PlanRequest) -> PlanAnswer:
         request.device,
         model,
         rule,
-        plan(model, request.concurrencies, request.targets),
-        {target: _curve(model, request.concurrencies, target) for target in request.targets},
+        plan(model, request.concurrencies, request.targets, progress),
         _floors_us(request, model),
     )
 
@@ -73,14 +71,3 @@ def _refuse(request: PlanRequest) -> None:
             f"{cells} cells are more than a plan holds ({CELLS_MAX})",
             "give a step in the range, such as `--concurrency 8:512:8`",
         )
-
-
-_CURVE_POINTS = 256
-
-
-def _curve(
-    model: WaveModel, concurrencies: Sequence[int], target: int
-) -> tuple[tuple[int, float], ...]:
-    low, high = min(concurrencies), max(concurrencies)
-    step = max(1, (high - low) // _CURVE_POINTS)
-    return tuple((c, model.at(c, target).time) for c in range(low, high + 1, step))

@@ -27,7 +27,7 @@ def plan_text(answer: PlanAnswer) -> str:
         _choices(answer.plan),
         _floors(answer),
         _invariance(answer),
-        chart(answer.curves, "relative attention time"),
+        chart(answer.plan.curves, "relative attention time"),
         "model only, nothing was measured; 1.000 is one unsplit request with a slot to itself",
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -64,7 +64,8 @@ def gpu_name(gpu: Gpu) -> str:
 
 def percent(fraction: float) -> str:
     """A signed percentage with one decimal."""
-    return f"{100 * fraction:+.1f} %"
+    # Adding nothing turns a negative zero into a plain one.
+    return f"{round(100 * fraction, 1) + 0.0:+.1f} %"
 
 
 def _header(answer: PlanAnswer) -> str:
@@ -157,7 +158,7 @@ def _invariance(answer: PlanAnswer) -> str:
             "order when its\nbatch-mates change: not batch-invariant."
         )
     else:
-        cost = f"price: {counts} splits at every concurrency planned."
+        cost = f"price: the count is the same, {counts}, at every concurrency planned."
     return (
         f"{cost} A fixed split size is invariant; the best one,\n`split_size:{found.size}`, takes "
         f"{percent(found.size_cost)} attention time on average, "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from exonerate.core.waves.answers import FitAnswer
+from exonerate.core.waves.redraw import Redrawn
 from exonerate.core.waves.separate import NOISE_ASSUMED, Experiment, ab_command
 from exonerate.core.waves.significance import Shuffling
 from exonerate.report.waves import gpu_name, grid, percent
@@ -36,7 +37,7 @@ def _best(answer: FitAnswer) -> str:
         [
             f"best rule: {best.explanation.name}, base {best.explanation.units} per request, "
             f"{device.slots} slots ({gpu_name(device.gpu)})",
-            f"  step = {a.fixed_ms:.1f} ms + {a.per_request_ms:.3f} ms x C "
+            f"  step = {a.fixed_ms:.1f} ms {a.per_request_ms:+.3f} ms x C "
             f"+ {a.attention_ms:.1f} ms x relative attention",
             f"  error {best.rmse:.1f} tokens/s ({100 * best.rmse / mean:.1f} %), at most "
             f"{best.error_max:.1f}; of cells left out {best.rmse_left_out:.1f}; "
@@ -88,12 +89,20 @@ def _runners_up(answer: FitAnswer) -> str:
     ]
     smooth = answer.smooth
     rows.append((smooth.explanation.name, f"{smooth.rmse:.1f}", f"{smooth.rmse_left_out:.1f}"))
-    same = answer.reselection.same(answer.best.explanation.label)
-    return (
-        grid(("rule", "error", "left out"), rows)
-        + f"\n  chosen again without each cell in turn: {same} of {len(answer.best.cells)}; "
-        f"error of those predictions {answer.reselection.rmse:.1f} tokens/s"
-    )
+    return grid(("rule", "error", "left out"), rows) + "\n" + _chosen_again(answer)
+
+
+def _chosen_again(answer: FitAnswer) -> str:
+    label = answer.best.explanation.label
+    lines = [
+        f"  chosen again without each {what} in turn: {one.same(label)} of {len(one.chosen)}; "
+        f"error of those predictions {one.rmse:.1f} tokens/s"
+        for what, one in (
+            ("cell", answer.reselection),
+            ("concurrency", answer.by_concurrency),
+        )
+    ]
+    return "\n".join(lines)
 
 
 def _chance(answer: FitAnswer) -> str:
@@ -111,6 +120,7 @@ def _chance(answer: FitAnswer) -> str:
             f"  random tables of the same range: the best rule reaches {middle:.0f} tokens/s "
             f"(90 % within {low:.0f} to {high:.0f}),",
             f"  {as_good} of {found.random_tables} fits as well as this table",
+            *(_redrawn(one) for one in answer.redrawn),
             "  no correction covers a rule that was proposed after looking at this table",
         ]
     )
@@ -121,6 +131,14 @@ def _shuffling(one: Shuffling, tried: int) -> str:
     return (
         f"  {one.null} shuffled, {how} {one.tables} orders, {tried} rules: p = "
         f"{one.p_corrected:.2g} (leader alone {one.p_alone:.2g}, least possible {one.p_floor:.1g})"
+    )
+
+
+def _redrawn(one: Redrawn) -> str:
+    apart = ", ".join(str(concurrency) for concurrency in one.concurrencies_apart) or "none"
+    return (
+        f"  at {100 * one.noise:.0f} % noise per cell (assumed) this rule, if true, is found again "
+        f"in {100 * one.found_again:.0f} % of tables; targets differ at C {apart}"
     )
 
 

@@ -95,6 +95,20 @@ def fit_json(answer: FitAnswer) -> JsonObject:
             "of": len(answer.best.cells),
             "rmse": answer.reselection.rmse,
         },
+        "reselection_by_concurrency": {
+            "same": answer.by_concurrency.same(answer.best.explanation.label),
+            "of": len(answer.by_concurrency.chosen),
+            "rmse": answer.by_concurrency.rmse,
+        },
+        "redrawn": [
+            {
+                "noise": one.noise,
+                "tables": one.tables,
+                "found_again": one.found_again,
+                "cells_apart": list(one.concurrencies_apart),
+            }
+            for one in answer.redrawn
+        ],
         "dips": [
             {
                 "target": one.target,

@@ -17,7 +17,7 @@ _SIZE_INCHES = (8.0, 4.5)
 def plan_plot(answer: PlanAnswer, form: str) -> bytes:
     """Relative attention time over the concurrency, one line per target."""
     figure, axes = _canvas("relative attention time")
-    for target, curve in answer.curves.items():
+    for target, curve in answer.plan.curves.items():
         _line(axes, curve, f"target {target}")
     for cliff in answer.plan.cliffs:
         axes.axvline(cliff.concurrency + 0.5, color="0.85", linewidth=0.8, zorder=0)

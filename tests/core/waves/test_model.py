@@ -117,6 +117,15 @@ def test_impossible_numbers_are_refused(value: float) -> None:
             check(number)
 
 
+def test_a_batch_without_tokens_has_no_attention_time() -> None:
+    """The first quantile of the list is empty, so a batch of one is."""
+    load = Workload(1, parse_lengths("list:0,500"), 64, 1 << 20)
+    model = WaveModel(CEIL, Machine(188), load)
+    assert model.at(2, 256).ctas > 2
+    with pytest.raises(ExonerateError, match="no request of a batch of 1"):
+        model.at(1, 256)
+
+
 def test_slots_are_sms_times_residents() -> None:
     """The standard definition of a wave."""
     assert slots_of(188, 2) == 376

@@ -11,7 +11,6 @@ from exonerate.core.waves.partition import (
     Partition,
     Run,
     balanced,
-    merged,
     split_evenly,
 )
 
@@ -80,10 +79,15 @@ def test_a_part_can_carry_work_that_is_no_token() -> None:
     assert balanced(Batch((600,), 1, 64), 2, tokens_extra=50).runs == (Run(350.0, 2),)
 
 
-def test_neighbours_with_equal_work_become_one_run() -> None:
-    """Empty runs vanish."""
-    runs = [Run(5, 1), Run(5, 2), Run(7, 0), Run(5, 1), Run(6, 1)]
-    assert merged(runs) == (Run(5, 4), Run(6, 1))
+def test_equal_requests_without_a_rest_are_one_run() -> None:
+    """Ten requests of two equal chunks: twenty CTAs alike."""
+    assert split_evenly(Batch((128,) * 10, 1, 64), [2] * 10).runs == (Run(64.0, 20),)
+    assert split_evenly(Batch((100,) * 2, 1, 64), [2] * 2).runs == (
+        Run(64.0, 1),
+        Run(36.0, 1),
+        Run(64.0, 1),
+        Run(36.0, 1),
+    )
 
 
 def test_the_mean_is_over_requests() -> None:

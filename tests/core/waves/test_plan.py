@@ -7,16 +7,22 @@ import pytest
 from exonerate.core.waves.explanations import RULES
 from exonerate.core.waves.lengths import parse_lengths
 from exonerate.core.waves.model import Costs, Machine, WaveModel, Workload
-from exonerate.core.waves.plan import best_splits, cliffs, plan
+from exonerate.core.waves.plan import Plan, best_splits, cliffs, walk
+from exonerate.core.waves.plan import plan as planned
 from exonerate.core.waves.rules import fixed_size, rule_named
 
 LONG = Workload(2, parse_lengths("8192"), 1, 1 << 20)
 MODEL = WaveModel(rule_named("target_ctas:ceil", RULES), Machine(188), LONG, Costs(per_cta=0.02))
 
 
+def plan(model: WaveModel, concurrencies: tuple[int, ...], targets: tuple[int, ...]) -> Plan:
+    """A plan that shows nobody its progress."""
+    return planned(model, concurrencies, targets, lambda _what, _fraction: None)
+
+
 def test_the_cliffs_of_the_founding_setting_are_at_63_and_95() -> None:
     """A third wave begins at 378 and at 380 CTAs."""
-    found = cliffs(MODEL, (48, 96), 256)
+    found = cliffs(walk(MODEL, (48, 96), 256))
     assert [cliff.concurrency for cliff in found] == [62, 94]
     assert found[1].rise == pytest.approx(0.5, abs=0.001)
     assert (found[1].before.ctas, found[1].after.ctas) == (376, 380)
@@ -62,6 +68,12 @@ def test_a_fixed_split_size_has_no_better_fixed_size_than_the_one_named() -> Non
     assert total(named) == min(total(64 << step) for step in range(12))
 
 
+def test_a_wide_range_is_walked_up_to_a_bound_and_cells_beyond_it_are_still_there() -> None:
+    """2,049 concurrencies at most; the one at 5,000 is evaluated by itself."""
+    assert len(walk(MODEL, (1, 5000), 256)) == 2049
+    assert plan(MODEL, (4000, 8000), (256,)).outcomes[1].concurrency == 8000
+
+
 def test_a_single_concurrency_has_no_cliff() -> None:
     """There is nothing to step over."""
-    assert cliffs(MODEL, (94,), 256) == ()
+    assert cliffs(walk(MODEL, (94,), 256)) == ()

@@ -75,7 +75,7 @@ def test_what_chance_matches_is_not_supported(ample: Table, founding: Table) -> 
     refuted = judge(ample, findings(ample, 0.4, p=0.3))
     assert (refuted.sentence, refuted.conclusive) == ("not supported", True)
     unclear = judge(founding, findings(founding, p=0.3))
-    assert unclear.sentence == "not supported; insufficient data to accept"
+    assert unclear.sentence == "not supported; insufficient data to decide"
     assert not unclear.conclusive
 
 

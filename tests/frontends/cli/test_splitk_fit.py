@@ -31,16 +31,16 @@ def test_the_founding_fit_reads_like_this() -> None:
     assert result.stderr == ""
 
 
-def test_a_document_a_reading_and_a_csv_give_the_same_fit(tmp_path: Path) -> None:
-    """The table once as Markdown, once through `read --json` on stdin, once as CSV; a plot too."""
+def test_a_document_and_its_reading_give_the_same_fit(tmp_path: Path) -> None:
+    """The table once as Markdown, once through `read --json` on stdin; a plot on the way."""
     reading = CliRunner().invoke(read, [DOCUMENT, "--json"], standalone_mode=False).stdout
     picture = tmp_path / "fit.svg"
     answers = [
         json.loads(run("--table", DOCUMENT, "--json", "--plot", str(picture)).stdout),
         json.loads(run("-", "--json", stdin=reading).stdout),
-        json.loads(run(FOUNDING, "--json").stdout),
     ]
-    assert answers[0] == answers[1] == answers[2]
+    assert answers[0] == answers[1]
+    assert answers[0]["best"]["rule"] == "target_ctas:ceil"
     assert picture.stat().st_size > 1000
 
 

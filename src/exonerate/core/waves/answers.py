@@ -10,6 +10,7 @@ from exonerate.core.waves.fit import Fit
 from exonerate.core.waves.model import Costs, WaveModel, Workload
 from exonerate.core.waves.physical import PhysicalCheck, PhysicalInputs
 from exonerate.core.waves.plan import Plan
+from exonerate.core.waves.redraw import Redrawn
 from exonerate.core.waves.reselection import Reselection
 from exonerate.core.waves.rules import Rule
 from exonerate.core.waves.separate import Experiment
@@ -43,7 +44,6 @@ class PlanAnswer:
     model: WaveModel
     rule: Rule
     plan: Plan
-    curves: dict[int, tuple[tuple[int, float], ...]]
     floors_us: dict[int, float]
 
 
@@ -84,6 +84,8 @@ class FitAnswer:
     significance: Significance
     wide: WideSearch
     reselection: Reselection
+    by_concurrency: Reselection
+    redrawn: tuple[Redrawn, ...]
     physical: PhysicalCheck
     dips: tuple[Dip, ...]
     verdict: FitVerdict

@@ -152,7 +152,7 @@ def ranked(table: Table, explanations: Sequence[Explanation]) -> tuple[Fit, ...]
     groups: dict[bytes, list[Explanation]] = {}
     concurrency, _ = columns(table)
     for explanation in explanations:
-        groups.setdefault(_shape(concurrency, features(table, explanation)), []).append(explanation)
+        groups.setdefault(shape(concurrency, features(table, explanation)), []).append(explanation)
     fits = []
     for group in groups.values():
         best = fit(table, group[0])
@@ -161,7 +161,7 @@ def ranked(table: Table, explanations: Sequence[Explanation]) -> tuple[Fit, ...]
     return tuple(sorted(fits, key=lambda one: one.rmse))
 
 
-def _shape(concurrency: Array, relative: Array) -> bytes:
+def shape(concurrency: Array, relative: Array) -> bytes:
     """The part of the attention term that a straight line cannot take over, as a direction."""
     if is_flat(concurrency, relative):
         return b"flat"

@@ -88,6 +88,12 @@ class WaveModel:
         assert 1 <= concurrency <= CONCURRENCY_MAX
         load = self.workload
         batch = Batch(load.lengths.of_batch(concurrency, load.seed), load.units, load.tile)
+        if not any(batch.lengths):
+            raise ExonerateError(
+                f"no request of a batch of {concurrency} has a token with KV lengths "
+                f"`{load.lengths.text}`",
+                "give lengths above 0",
+            )
         partition = self.rule.cut(batch, Launch(target, self.machine.slots, load.splits_max))
         unit = batch.tokens_mean
         plan = schedule(

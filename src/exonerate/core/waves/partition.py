@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,17 +75,21 @@ def split_evenly(batch: Batch, splits: Sequence[int]) -> Partition:
 
     Rounding the chunk up to a tile can leave fewer, never more, chunks than asked for.
     """
-    # Most batches hold few distinct lengths; each is cut once.
-    cuts: dict[tuple[int, int], tuple[int, Run, Run]] = {}
     taken: list[int] = []
     runs: list[Run] = []
-    for pair in zip(batch.lengths, splits, strict=True):
-        if pair not in cuts:
-            cuts[pair] = _cut(batch, *pair)
-        chunks, whole, rest = cuts[pair]
-        taken.append(chunks)
-        runs += (whole, rest)
-    return Partition(tuple(taken), merged(runs))
+    for pair, group in groupby(zip(batch.lengths, splits, strict=True)):
+        alike = sum(1 for _ in group)
+        chunks, whole, rest = _cut(batch, *pair)
+        taken += [chunks] * alike
+        runs += _repeated(whole, rest, alike)
+    return Partition(tuple(taken), tuple(runs))
+
+
+def _repeated(whole: Run, rest: Run, times: int) -> list[Run]:
+    """The CTAs of that many equal requests, as few runs as possible."""
+    if whole.count == 0 or whole.tokens == rest.tokens:
+        return [Run(rest.tokens, (whole.count + rest.count) * times)]
+    return [whole, rest] * times
 
 
 def _cut(batch: Batch, tokens: int, wanted: int) -> tuple[int, Run, Run]:
@@ -115,14 +120,3 @@ def balanced(batch: Batch, parts: int, *, tokens_extra: float = 0.0) -> Partitio
         begin += tokens
     share = total / parts + tokens_extra
     return Partition(tuple(splits), (Run(share, parts * batch.units),))
-
-
-def merged(runs: Sequence[Run]) -> tuple[Run, ...]:
-    """The same CTAs with neighbours of equal work put together and empty runs left out."""
-    found: list[Run] = []
-    for run in runs:
-        if found and found[-1].tokens == run.tokens:
-            found[-1] = Run(run.tokens, found[-1].count + run.count)
-        elif run.count:
-            found.append(run)
-    return tuple(found)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import TypeAlias
 
+from exonerate.core.ports import Progress
 from exonerate.core.waves.model import Outcome, WaveModel
 from exonerate.core.waves.rules import SIZE_FIXED, fixed_count, fixed_size
 
@@ -12,6 +15,9 @@ CLIFF_MIN = 0.05
 SPLITS_MAX = 32
 SPAN_MAX = 2048
 _SIZES_TRIED = 12
+_CURVE_POINTS = 256
+
+Curve: TypeAlias = "tuple[tuple[int, float], ...]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +64,16 @@ class Invariance:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """All that the model says of the asked concurrencies and targets."""
+    """All that the model says of the asked concurrencies and targets.
+
+    `curves` is the relative attention time over the concurrency for each target, for drawing.
+    """
 
     outcomes: tuple[Outcome, ...]
     cliffs: tuple[Cliff, ...]
     choices: tuple[Choice, ...]
     invariance: Invariance
+    curves: Mapping[int, Curve]
 
 
 def floor_us(model: WaveModel, concurrency: int, bytes_per_token: float, gb_s: float) -> float:
@@ -73,30 +83,47 @@ def floor_us(model: WaveModel, concurrency: int, bytes_per_token: float, gb_s: f
     return tokens * bytes_per_token / gb_s / 1000.0
 
 
-def plan(model: WaveModel, concurrencies: Sequence[int], targets: Sequence[int]) -> Plan:
+def plan(
+    model: WaveModel, concurrencies: Sequence[int], targets: Sequence[int], progress: Progress
+) -> Plan:
     """Outcomes, cliffs between the lowest and highest concurrency, and recommendations."""
-    outcomes = tuple(model.at(c, target) for target in targets for c in concurrencies)
+    walks = {}
+    for done, target in enumerate(targets):
+        progress(f"waves at target {target}", done / len(targets))
+        walks[target] = walk(model, concurrencies, target)
+    outcomes = tuple(
+        walks[target].get(c) or model.at(c, target) for target in targets for c in concurrencies
+    )
+    progress("looking for better splits", None)
     choices = tuple(_choice(model, c, outcomes) for c in concurrencies)
     return Plan(
         outcomes,
-        tuple(cliff for target in targets for cliff in cliffs(model, concurrencies, target)),
+        tuple(cliff for each in walks.values() for cliff in cliffs(each)),
         choices,
         _invariance(model, choices),
+        {target: _curve(each) for target, each in walks.items()},
     )
 
 
-def cliffs(model: WaveModel, concurrencies: Sequence[int], target: int) -> tuple[Cliff, ...]:
-    """Neighbouring concurrencies between which attention time rises by 5 % or more."""
+def walk(model: WaveModel, concurrencies: Sequence[int], target: int) -> dict[int, Outcome]:
+    """Every concurrency from the lowest to the highest asked for, at most 2,048 of them."""
     low, high = min(concurrencies), max(concurrencies)
+    return {c: model.at(c, target) for c in range(low, min(high, low + SPAN_MAX) + 1)}
+
+
+def cliffs(outcomes: Mapping[int, Outcome]) -> tuple[Cliff, ...]:
+    """Neighbouring concurrencies between which attention time rises by 5 % or more."""
     found = []
-    before = model.at(low, target)
-    for concurrency in range(low, min(high, low + SPAN_MAX)):
-        after = model.at(concurrency + 1, target)
+    for before, after in pairwise(outcomes.values()):
         rise = after.time / before.time - 1.0
         if rise >= CLIFF_MIN:
-            found.append(Cliff(target, concurrency, rise, before, after))
-        before = after
+            found.append(Cliff(before.target, before.concurrency, rise, before, after))
     return tuple(found)
+
+
+def _curve(outcomes: Mapping[int, Outcome]) -> Curve:
+    step = max(1, len(outcomes) // _CURVE_POINTS)
+    return tuple((c, outcome.time) for c, outcome in list(outcomes.items())[::step])
 
 
 def best_splits(model: WaveModel, concurrency: int) -> Outcome:

@@ -15,6 +15,7 @@ from exonerate.core.waves.fit import (
     design,
     features,
     is_flat,
+    shape,
 )
 from exonerate.core.waves.table import Table
 
@@ -56,6 +57,15 @@ class Search:
         best: Array = np.vstack([self._errors(tables), smooth]).min(axis=0)
         return best
 
+    def rules_best(self, tables: Array) -> list[int]:
+        """Which pattern is best on each table; see `leader` for that of the measured one."""
+        return [int(index) for index in np.argmin(self._errors(tables), axis=0)]
+
+    @property
+    def leader(self) -> int | None:
+        """The pattern that is best on the measured table; None where nothing was tried."""
+        return self._leader
+
     def ratios(self, tables: Array) -> tuple[Array, Array]:
         """Error over the straight line's for each table: best of all, and of today's leader."""
         best, alone = [np.empty(0)], [np.empty(0)]
@@ -72,7 +82,7 @@ class Search:
         found: dict[bytes, _Pattern] = {}
         for explanation in explanations:
             relative = features(table, explanation)
-            key = np.round(relative, 9).tobytes()
+            key = shape(self.concurrency, relative)
             if key not in found and not is_flat(self.concurrency, relative):
                 matrix = design(self.concurrency, relative)
                 assert matrix.shape[1] == CONSTANTS

@@ -18,7 +18,7 @@ _METRIC = "tokens_per_s"
 READING_SCHEMA = "exonerate.reading/1"
 CELLS_MIN = 5
 CONCURRENCIES_MIN = 3
-CELLS_MAX = 10_000
+CELLS_MAX = 128
 _COLUMNS = ("concurrency", "target", "value")
 _CSV_HINT = "write three columns with a header: `concurrency,target,value`, value in tokens/s"
 

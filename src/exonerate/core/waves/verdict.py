@@ -33,6 +33,10 @@ class Requirement:
     of_data: bool
 
 
+# What cannot be done with a hypothesis, and with the lack of one, while data are short.
+_OPEN = {"hypothesis": "accept", "not supported": "decide"}
+
+
 @dataclass(frozen=True, slots=True)
 class FitVerdict:
     """`word` is accepted, hypothesis or not supported; `sufficient` says whether data sufficed."""
@@ -53,7 +57,7 @@ class FitVerdict:
             return "accepted"
         if self.sufficient:
             return self.word
-        return f"{self.word}; insufficient data to accept"
+        return f"{self.word}; insufficient data to {_OPEN[self.word]}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from exonerate.core.waves.lengths import parse_lengths
 from exonerate.core.waves.model import Costs, Workload, checked_units
 from exonerate.errors import ExonerateError
 from exonerate.frontends.cli import exit_status
-from exonerate.frontends.cli.output import print_json
+from exonerate.frontends.cli.output import ProgressLine, print_json
 from exonerate.frontends.cli.splitk_options import (
     DeviceOptions,
     device_from,
@@ -99,7 +100,10 @@ def plan(**options: Any) -> int:
         return exit_status.DONE
     plot: Path | None = options["plot"]
     form = None if plot is None else plot_form(plot)
-    answer = splitk_plan(_request(options))
+    request = _request(options)
+    progress = ProgressLine(quiet=not sys.stderr.isatty())
+    answer = splitk_plan(request, progress)
+    progress.done()
     if options["as_json"]:
         print_json(plan_json(answer))
     else:
