@@ -32,12 +32,13 @@ def fit_text(answer: FitAnswer) -> str:
 def _best(answer: FitAnswer) -> str:
     best, device = answer.best, answer.request.device
     a = best.coefficients
+    sign = "-" if a.per_request_ms < 0 else "+"
     mean = sum(cell.measured for cell in best.cells) / len(best.cells)
     return "\n".join(
         [
             f"best rule: {best.explanation.name}, base {best.explanation.units} per request, "
             f"{device.slots} slots ({gpu_name(device.gpu)})",
-            f"  step = {a.fixed_ms:.1f} ms {a.per_request_ms:+.3f} ms x C "
+            f"  step = {a.fixed_ms:.1f} ms {sign} {abs(a.per_request_ms):.3f} ms x C "
             f"+ {a.attention_ms:.1f} ms x relative attention",
             f"  error {best.rmse:.1f} tokens/s ({100 * best.rmse / mean:.1f} %), at most "
             f"{best.error_max:.1f}; of cells left out {best.rmse_left_out:.1f}; "

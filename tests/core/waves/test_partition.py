@@ -74,11 +74,6 @@ def test_a_cut_at_the_end_of_a_request_does_not_split_it() -> None:
     assert balanced(Batch((600, 600), 1, 64), 3).splits == (2, 2)
 
 
-def test_a_part_can_carry_work_that_is_no_token() -> None:
-    """Start-up cost of a persistent CTA."""
-    assert balanced(Batch((600,), 1, 64), 2, tokens_extra=50).runs == (Run(350.0, 2),)
-
-
 def test_equal_requests_without_a_rest_are_one_run() -> None:
     """Ten requests of two equal chunks: twenty CTAs alike."""
     assert split_evenly(Batch((128,) * 10, 1, 64), [2] * 10).runs == (Run(64.0, 20),)

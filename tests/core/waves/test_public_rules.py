@@ -63,12 +63,24 @@ def test_vllm_has_a_constant_and_a_threshold() -> None:
     assert public.vllm_unified(even(17, units=8), launch(9)).splits[0] == 1
 
 
-def test_flashmla_gives_every_part_the_same_payload() -> None:
-    """No wave tail: all CTAs equal, none above SMs / head tiles; long requests span parts."""
-    partition = public.flashmla(Batch((640, 64_000), 2, 64), launch(188))
-    assert len(partition.runs) == 1
-    assert partition.ctas <= 188
-    assert partition.splits[0] < partition.splits[1]
+def test_flashmla_fills_parts_and_cuts_the_last_request() -> None:
+    """Ten and thirty blocks on four parts, five more per start: payload ceil(50 / 4) + 5 = 18.
+
+    Part 1 takes ten blocks and has 3 left, too few to start another; 13, 13 and 4 blocks follow.
+    """
+    partition = public.flashmla(Batch((640, 1920), 1, 64), launch(4))
+    assert [run.tokens / 64 for run in partition.runs] == [10, 13, 13, 4]
+    assert partition.splits == (1, 3)
+
+
+@given(
+    lengths=st.lists(st.integers(0, 50_000), min_size=1, max_size=30),
+    budget=st.integers(1, 300),
+)
+def test_flashmla_never_needs_more_parts_than_it_has(lengths: list[int], budget: int) -> None:
+    """No wave tail: one wave at most, whatever the lengths."""
+    partition = public.flashmla(Batch(tuple(lengths), 1, 64), launch(budget))
+    assert partition.ctas <= budget
 
 
 @given(

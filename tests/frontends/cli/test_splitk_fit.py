@@ -31,6 +31,14 @@ def test_the_founding_fit_reads_like_this() -> None:
     assert result.stderr == ""
 
 
+def test_the_documentation_shows_what_the_command_prints() -> None:
+    """The excerpt in docs/splitk-plan.md is the beginning of the report."""
+    text = (Path(__file__).parents[3] / "docs" / "splitk-plan.md").read_text()
+    excerpt = text.split("bytes-per-token 584\n")[1].split("...\n```")[0]
+    assert len(excerpt) > 300
+    assert GOLDEN.read_text().startswith(excerpt)
+
+
 def test_a_document_and_its_reading_give_the_same_fit(tmp_path: Path) -> None:
     """The table once as Markdown, once through `read --json` on stdin; a plot on the way."""
     reading = CliRunner().invoke(read, [DOCUMENT, "--json"], standalone_mode=False).stdout

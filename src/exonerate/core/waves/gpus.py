@@ -26,11 +26,11 @@ class Gpu:
 
 
 _BLACKWELL_PRO = "NVIDIA RTX Blackwell PRO GPU Architecture (white paper), table 1"
-_BLACKWELL_RTX = "NVIDIA RTX Blackwell GPU Architecture (white paper), table 1"
-_HOPPER = "NVIDIA H100 Tensor Core GPU Architecture (white paper), table 2"
-_AMPERE = "NVIDIA A100 Tensor Core GPU Architecture (white paper), table 4"
-_ADA = "NVIDIA Ada GPU Architecture (white paper), appendix A"
-_GA102 = "NVIDIA Ampere GA102 GPU Architecture (white paper), tables 2 and 9"
+_BLACKWELL_RTX = "NVIDIA RTX Blackwell GPU Architecture (white paper)"
+_HOPPER = "NVIDIA H100 Tensor Core GPU Architecture (white paper)"
+_AMPERE = "NVIDIA A100 Tensor Core GPU Architecture (white paper)"
+_ADA = "NVIDIA Ada GPU Architecture (white paper)"
+_GA102 = "NVIDIA Ampere GA102 GPU Architecture (white paper)"
 
 GPUS: tuple[Gpu, ...] = (
     Gpu("RTX PRO 6000 Blackwell", 188, 1792.0, "12.0", _BLACKWELL_PRO),

@@ -102,11 +102,10 @@ def _cut(batch: Batch, tokens: int, wanted: int) -> tuple[int, Run, Run]:
     return chunks, whole, Run(float(tokens - (chunks - 1) * chunk), batch.units)
 
 
-def balanced(batch: Batch, parts: int, *, tokens_extra: float = 0.0) -> Partition:
+def balanced(batch: Batch, parts: int) -> Partition:
     """Persistent kernels: `parts` CTAs per unit share all tokens evenly, cutting where they must.
 
-    `tokens_extra` is work per CTA that is not KV tokens. Splits of a request are those parts that
-    touch it.
+    Splits of a request are those parts that touch it.
     """
     total = sum(batch.lengths)
     if total == 0:
@@ -118,5 +117,4 @@ def balanced(batch: Batch, parts: int, *, tokens_extra: float = 0.0) -> Partitio
         last = -(-(begin + tokens) * parts // total) - 1
         splits.append(max(1, last - first + 1))
         begin += tokens
-    share = total / parts + tokens_extra
-    return Partition(tuple(splits), (Run(share, parts * batch.units),))
+    return Partition(tuple(splits), (Run(total / parts, parts * batch.units),))

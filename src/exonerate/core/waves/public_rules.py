@@ -10,7 +10,14 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from exonerate.core.waves.partition import Batch, Launch, Partition, balanced, split_evenly
+from exonerate.core.waves.partition import (
+    Batch,
+    Launch,
+    Partition,
+    Run,
+    balanced,
+    split_evenly,
+)
 from exonerate.core.waves.rules import (
     BATCH_DEPENDENT,
     COUNT_FIXED,
@@ -64,16 +71,37 @@ def vllm_unified(batch: Batch, _launch: Launch) -> Partition:
 
 
 def flashmla(batch: Batch, launch: Launch) -> Partition:
-    """Persistent parts of equal payload: no wave tail, cuts wherever a part is full."""
+    """Persistent parts of equal payload: a part takes requests until it is full and cuts the last.
+
+    Payload is in blocks of 64 tokens, with five more for each request (or piece) that is begun.
+    """
+    blocks = [_blocks(tokens, KV_BLOCK) for tokens in batch.lengths]
     parts = max(1, launch.budget // batch.units)
-    blocks = sum(_blocks(tokens, KV_BLOCK) + _FLASHMLA_OVERHEAD for tokens in batch.lengths)
-    payload = _blocks(blocks, parts) + _FLASHMLA_OVERHEAD
-    used = max(1, min(parts, _blocks(blocks, payload)))
-    return balanced(batch, used)
+    payload = _blocks(sum(blocks) + len(blocks) * _FLASHMLA_START, parts) + _FLASHMLA_START
+    splits = [0] * len(blocks)
+    runs: list[Run] = []
+    request, done = 0, 0
+    while request < len(blocks):
+        room, work = payload, 0
+        while request < len(blocks) and room > _FLASHMLA_START:
+            taken = min(blocks[request] - done, room - _FLASHMLA_START)
+            work += _tokens_in(batch.lengths[request], done, taken)
+            splits[request] += 1
+            room -= taken + _FLASHMLA_START
+            done += taken
+            if done == blocks[request]:
+                request, done = request + 1, 0
+        runs.append(Run(float(work), batch.units))
+    return Partition(tuple(splits), tuple(runs))
 
 
-# Blocks of 64 tokens that its scheduler charges for starting a request.
-_FLASHMLA_OVERHEAD = 5
+# Blocks that its scheduler charges for starting a piece (fixed_overhead_num_blocks).
+_FLASHMLA_START = 5
+
+
+def _tokens_in(tokens: int, first_block: int, blocks: int) -> int:
+    """Tokens in these blocks; the last block of a request may be a part of one."""
+    return min(tokens, (first_block + blocks) * KV_BLOCK) - min(tokens, first_block * KV_BLOCK)
 
 
 def flashinfer_chunk(batch: Batch, launch: Launch) -> Partition:
