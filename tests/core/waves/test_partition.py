@@ -74,14 +74,12 @@ def test_a_cut_at_the_end_of_a_request_does_not_split_it() -> None:
     assert balanced(Batch((600, 600), 1, 64), 3).splits == (2, 2)
 
 
-def test_equal_requests_without_a_rest_are_one_run() -> None:
-    """Ten requests of two equal chunks: twenty CTAs alike."""
+def test_equal_neighbours_are_launched_split_by_split() -> None:
+    """Ten requests of two equal chunks: twenty CTAs alike; rests come last."""
     assert split_evenly(Batch((128,) * 10, 1, 64), [2] * 10).runs == (Run(64.0, 20),)
     assert split_evenly(Batch((100,) * 2, 1, 64), [2] * 2).runs == (
-        Run(64.0, 1),
-        Run(36.0, 1),
-        Run(64.0, 1),
-        Run(36.0, 1),
+        Run(64.0, 2),
+        Run(36.0, 2),
     )
 
 

@@ -62,6 +62,7 @@ def test_columns_may_stand_in_any_order_with_others_beside() -> None:
         (CSV + "96,256,nan\n", "is nan"),
         (CSV + "96,256,inf\n", "is inf"),
         (CSV + "96,256,0\n", "is 0.0"),
+        (CSV + "96,256,1e300\n", "is 1e+300"),
         (CSV + "96,256,-3\n", "is -3.0"),
         (CSV + "96,256,fast\n", "line 7: value is `fast`"),
         (CSV + "96,baseline,700\n", "line 7: target is `baseline`"),

@@ -2,7 +2,8 @@
 
 A request is `units` independent pieces before splitting (KV heads, head tiles, query tokens). Each
 piece is cut along its KV cache into splits; one split of one piece is one CTA. Work is counted in
-KV tokens. The launch order is request, split, unit: it matters only where lengths differ.
+KV tokens. Requests are launched in the order of the batch; equal neighbours split by split, as a
+grid whose fastest axis is the batch does.
 """
 
 from __future__ import annotations
@@ -86,10 +87,10 @@ def split_evenly(batch: Batch, splits: Sequence[int]) -> Partition:
 
 
 def _repeated(whole: Run, rest: Run, times: int) -> list[Run]:
-    """The CTAs of that many equal requests, as few runs as possible."""
+    """The CTAs of that many equal neighbours, last chunks last."""
     if whole.count == 0 or whole.tokens == rest.tokens:
         return [Run(rest.tokens, (whole.count + rest.count) * times)]
-    return [whole, rest] * times
+    return [Run(whole.tokens, whole.count * times), Run(rest.tokens, rest.count * times)]
 
 
 def _cut(batch: Batch, tokens: int, wanted: int) -> tuple[int, Run, Run]:

@@ -11,8 +11,12 @@ from __future__ import annotations
 import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from exonerate.core.waves.partition import Run
+
+_Slots: TypeAlias = tuple[float, int]  # free from this time on, how many
+_Activity: TypeAlias = tuple[float, float, int]  # from, to, how many run
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +32,10 @@ def schedule(
 ) -> Schedule:
     """Play the launch; `tokens_per_cta` is fixed work that each CTA adds to its share."""
     assert slots >= 1
-    free = [(0.0, slots)]
-    activity: list[tuple[float, float, int]] = []
+    free: list[_Slots] = [(0.0, slots)]
+    activity: list[_Activity] = []
     for run in runs:
-        _place(free, run.count, run.tokens + tokens_per_cta, activity)
+        _place(free, run, run.tokens + tokens_per_cta, activity)
     makespan = max(begin for begin, _ in free)
     work = sum(run.count * (run.tokens + tokens_per_cta) for run in runs)
     busy = work / (slots * makespan) if makespan else 1.0
@@ -40,24 +44,39 @@ def schedule(
     return Schedule(_stretched(activity, saturating), min(1.0, busy))
 
 
-def _place(
-    free: list[tuple[float, int]], count: int, work: float, activity: list[tuple[float, float, int]]
-) -> None:
-    while count:
+def _place(free: list[_Slots], run: Run, work: float, activity: list[_Activity]) -> None:
+    """Put the CTAs of one run on the slots that are free first; `free` is a heap."""
+    count = _whole_rounds(free, run.count, work, activity)
+    # Work of no length occupies nobody.
+    while count and work:
         begin, slots = heapq.heappop(free)
         while free and free[0][0] == begin:
             slots += heapq.heappop(free)[1]
-        # With every slot free at once, whole waves can be placed in one step.
-        waves = max(1, count // slots) if not free else 1
         placed = min(slots, count)
-        heapq.heappush(free, (begin + waves * work, placed))
+        heapq.heappush(free, (begin + work, placed))
         if placed < slots:
             heapq.heappush(free, (begin, slots - placed))
-        activity.append((begin, begin + waves * work, placed))
-        count -= placed * waves
+        activity.append((begin, begin + work, placed))
+        count -= placed
 
 
-def _stretched(activity: Sequence[tuple[float, float, int]], saturating: float) -> float:
+def _whole_rounds(free: list[_Slots], count: int, work: float, activity: list[_Activity]) -> int:
+    """Give every slot the same number of CTAs at once; returns how many CTAs are left.
+
+    While the slots are free within one CTA's work of each other, a round serves each of them once
+    and leaves their order as it was.
+    """
+    slots = sum(number for _, number in free)
+    spread = max(begin for begin, _ in free) - free[0][0]
+    rounds = count // slots if spread <= work else 0
+    if rounds:
+        activity += [(begin, begin + rounds * work, number) for begin, number in free]
+        # Adding the same to every entry keeps the heap a heap.
+        free[:] = [(begin + rounds * work, number) for begin, number in free]
+    return count - rounds * slots
+
+
+def _stretched(activity: Sequence[_Activity], saturating: float) -> float:
     """The time that the activity takes when running CTAs share the memory's bandwidth."""
     changes: dict[float, int] = {}
     for begin, end, count in activity:

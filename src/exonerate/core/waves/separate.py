@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from scipy.special import stdtrit
 
@@ -25,6 +26,9 @@ BLOCKS_MIN = 5
 BLOCKS_MAX = 8
 _RIVALS = 5
 _SPAN_MAX = 512
+
+_Pair: TypeAlias = tuple[int, int]  # concurrency, target
+_Bounded: TypeAlias = tuple[float, _Pair]  # distance at most, pair
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +71,12 @@ def experiments(
         return ()
     leader = fits[0]
     others = [one for one in fits[1 : 1 + _RIVALS] if 2 * one.rmse <= smooth.rmse] or fits[1:2]
-    waves = _sharpest(table, leader, [smooth], taken=())
+    pairs = _by_distance(table, leader, smooth)
+    waves = _sharpest(leader, [smooth], pairs, taken=())
     found = [] if waves is None else [_experiment("waves against none", waves, leader, [smooth])]
     taken = tuple((one.concurrency, one.target) for one in found)
     rivals = [*others, smooth]
-    rules = _sharpest(table, leader, rivals, taken=taken) if others else None
+    rules = _sharpest(leader, rivals, pairs, taken=taken) if others else None
     if rules is not None:
         found.append(_experiment("this rule against the next best", rules, leader, rivals))
     return tuple(_with_blocks(one, noise) for one in found)
@@ -97,21 +102,39 @@ def blocks_needed(separation: float, noise: float) -> int | None:
 
 
 def _sharpest(
-    table: Table, leader: Fit, rivals: Sequence[Fit], *, taken: tuple[tuple[int, int], ...]
-) -> tuple[int, int] | None:
-    """The pair with the largest distance to the nearest rival; None where there is none."""
-    best: tuple[float, int, int] | None = None
-    for concurrency, target in _pairs(table):
-        if (concurrency, target) in taken:
-            continue
-        own = _logarithm(leader, concurrency, target)
-        distance = min(abs(own - _logarithm(one, concurrency, target)) for one in rivals)
-        if best is None or distance > best[0]:
-            best = (distance, concurrency, target)
-    return None if best is None else (best[1], best[2])
+    leader: Fit,
+    rivals: Sequence[Fit],
+    pairs: Sequence[tuple[float, _Pair]],
+    *,
+    taken: tuple[_Pair, ...],
+) -> _Pair | None:
+    """The pair with the largest distance to the nearest rival; None where there is none.
+
+    `pairs` come by falling distance from the straight line, which is one of the rivals: no later
+    pair can be better than that distance allows, so most of them need not be looked at.
+    """
+    best: tuple[float, _Pair] | None = None
+    for bound, pair in pairs:
+        if best is not None and best[0] >= bound:
+            break
+        if pair not in taken:
+            distance = _distance(leader, rivals, pair)
+            if best is None or distance > best[0]:
+                best = (distance, pair)
+    return None if best is None else best[1]
 
 
-def _pairs(table: Table) -> Iterable[tuple[int, int]]:
+def _by_distance(table: Table, leader: Fit, smooth: Fit) -> list[_Bounded]:
+    pairs = ((_distance(leader, [smooth], pair), pair) for pair in _pairs(table))
+    return sorted(pairs, key=lambda found: -found[0])
+
+
+def _distance(leader: Fit, rivals: Sequence[Fit], pair: _Pair) -> float:
+    own = _logarithm(leader, *pair)
+    return min(abs(own - _logarithm(one, *pair)) for one in rivals)
+
+
+def _pairs(table: Table) -> Iterable[_Pair]:
     low, high = table.concurrencies[0], table.concurrencies[-1]
     stride = max(1, (high - low) // _SPAN_MAX)
     for target in table.targets:
@@ -119,19 +142,15 @@ def _pairs(table: Table) -> Iterable[tuple[int, int]]:
             yield concurrency, target
 
 
-def _experiment(
-    purpose: str, pair: tuple[int, int], leader: Fit, rivals: Sequence[Fit]
-) -> Experiment:
+def _experiment(purpose: str, pair: _Pair, leader: Fit, rivals: Sequence[Fit]) -> Experiment:
     concurrency, target = pair
-    own = _logarithm(leader, concurrency, target)
-    distance = min(abs(own - _logarithm(one, concurrency, target)) for one in rivals)
     return Experiment(
         purpose,
         concurrency,
         target,
         _predicted(leader, concurrency, target),
         tuple(_predicted(one, concurrency, target) for one in rivals),
-        math.expm1(distance),
+        math.expm1(_distance(leader, rivals, pair)),
         None,
     )
 

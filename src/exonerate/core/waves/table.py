@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import csv
 import json
-import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +18,8 @@ READING_SCHEMA = "exonerate.reading/1"
 CELLS_MIN = 5
 CONCURRENCIES_MIN = 3
 CELLS_MAX = 128
+# Tokens per second: from one in days to more than any machine makes.
+VALUE_MIN, VALUE_MAX = 1e-6, 1e12
 _COLUMNS = ("concurrency", "target", "value")
 _CSV_HINT = "write three columns with a header: `concurrency,target,value`, value in tokens/s"
 
@@ -60,10 +61,10 @@ def table_of(rows: Iterable[tuple[int, int, float]]) -> Table:
     values: dict[tuple[int, int], list[float]] = {}
     for concurrency, target, value in rows:
         key = (checked_target(target), checked_concurrency(concurrency))
-        if not math.isfinite(value) or value <= 0:
+        if not VALUE_MIN <= value <= VALUE_MAX:
             raise ExonerateError(
                 f"the value at concurrency {concurrency}, target {target} is {value}",
-                "a throughput is a finite number above 0; leave out cells that failed",
+                "a throughput in tokens per second is above 0 and finite; leave out failed cells",
             )
         values.setdefault(key, []).append(value)
     cells = tuple(
