@@ -62,6 +62,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "exonerate.frontends.cli.read:read",
         "Read documents and result files as graded evidence.",
     ),
+    "splitk": (
+        "exonerate.frontends.cli.splitk:splitk",
+        "Split-K decode attention: waves, cliffs, exactness, speed.",
+    ),
 }
 
 
