@@ -85,7 +85,10 @@ def test_a_word_behind_a_bare_flag_is_not_its_value() -> None:
         (b'exec srv --tp 4 "$@"\n', "may hold the flag"),
         (b"exec srv --tp 4 $EXTRA\n", "may hold the flag"),
         (b'exec srv --tp "$TP"\n', "only in a run"),
-        (b"A=1\n", "starts no program"),
+        (b"A=1\n", "starts 0 programs"),
+        (b"while true; do srv --a 1; sleep 1; done\n", "starts 2 programs"),
+        (b"echo --tp 4\nexec srv --a 1\n", "may not be used"),
+        (b"srv --tp 4 &\nsrv --tp 8\n", "may not be used"),
     ],
 )
 def test_what_only_a_run_would_tell_is_refused(script: bytes, why: str) -> None:
@@ -112,3 +115,9 @@ def test_false_cannot_be_written_as_a_bare_flag() -> None:
     with pytest.raises(UnprovableSetting, match="there or not") as refusal:
         with_value(SCRIPT, flag("disable-overlap-schedule", "true", "false"), "false")
     assert "default = false" in refusal.value.hint
+
+
+def test_a_restart_loop_is_edited_where_the_flag_stands() -> None:
+    """The last program of the script is not taken for the server."""
+    script = b"while true; do\n  srv --tp 4 --a 1\n  sleep 1\ndone\n"
+    assert with_value(script, flag("tp"), "8") == script.replace(b"--tp 4", b"--tp 8")
