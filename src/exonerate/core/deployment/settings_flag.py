@@ -91,12 +91,15 @@ def _command_with(text: str, name: str) -> Command:
     if having:
         lines = ", ".join(str(command.line) for command in having)
         raise UnprovableSetting(f"{name} stands where it may not be used (lines {lines})")
-    if len(started) != 1:
+    # Beside the server a script runs things like `mkdir -p`, which take no long flags.
+    takers = [c for c in started if any(word.raw.startswith("--") for word in c.words)]
+    likely = takers if len(started) > 1 else started
+    if len(likely) != 1:
         raise UnprovableSetting(
             f"the script starts {len(started)} programs, and which one takes {name} is not known",
             "start the program with `exec`, as the last command of the script",
         )
-    return started[0]
+    return likely[0]
 
 
 def _names(word: Word, name: str) -> bool:
