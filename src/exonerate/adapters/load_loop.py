@@ -95,6 +95,11 @@ class LoadLoop:
         """End soon: give up what is in flight and write what was measured."""
         self._stop = True
 
+    @property
+    def clock_steps(self) -> int:
+        """How often the wall clock jumped while the loop ran."""
+        return self._stamps.steps
+
     def run(self, every_chore: Callable[[], None] = lambda: None) -> None:
         """Play the plan to its end; `every_chore` is called now and then."""
         begun_ns = time.monotonic_ns()

@@ -54,6 +54,8 @@ class RequestRecipe:
     prompt: PromptRecipe
     max_tokens: int
     stream: bool = True
+    ignore_eos: bool = False
+    """Ask for an answer of full length; vLLM, SGLang and llama.cpp know the field."""
     api_key_env: str | None = None
     body_ref: str | None = None
     headers: tuple[tuple[str, str], ...] = ()

@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from exonerate.core.wire.coding import PLAIN_BYTES_STEP, CodingError, decoder_of
@@ -18,6 +18,7 @@ def raw_deflate(plain: bytes) -> bytes:
     return zlib.compress(plain)[2:-4]
 
 
+@example(b"\x00\x00", ("deflate", raw_deflate), 1)
 @given(
     st.binary(max_size=5000),
     st.sampled_from(

@@ -37,6 +37,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "exonerate.frontends.cli.locate:command",
         "Find the guilty layer, clear the innocent, or say that nobody is.",
     ),
+    "bench": (
+        "exonerate.frontends.cli.bench:command",
+        "Throughput and latency at given loads, with the raw records.",
+    ),
     "knob": (
         "exonerate.frontends.cli.knob:knob",
         "List, diff, revert, restore or adopt one setting, as a recorded intervention.",
@@ -57,6 +61,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "read": (
         "exonerate.frontends.cli.read:read",
         "Read documents and result files as graded evidence.",
+    ),
+    "splitk": (
+        "exonerate.frontends.cli.splitk:splitk",
+        "Split-K decode attention: waves, cliffs, exactness, speed.",
     ),
 }
 
