@@ -18,6 +18,7 @@ from exonerate.core.change.plan import ChangePlan
 from exonerate.core.json_types import JsonObject
 from exonerate.core.ports import Progress
 from exonerate.core.scene import Event, Scene
+from exonerate.errors import ExonerateError
 from exonerate.jobs.change_run import ChangeTools, finish_open, make_change, record_done_change
 from exonerate.jobs.ledger_run import verify
 
@@ -54,6 +55,7 @@ class ScriptedPlayer:
 
     value: str | None = None
     ends: dict[str, BaseException] = field(default_factory=dict)
+    broken: str = ""
     played: list[str] = field(default_factory=list)
 
     async def play(self, scene: Scene, progress: Progress) -> Sequence[Event]:
@@ -65,6 +67,8 @@ class ScriptedPlayer:
             if not isinstance(ending, Killed):
                 ending.events = []  # type: ignore[attr-defined]  # as the real player does
             raise ending
+        if label == self.broken:
+            return [Event("x", 1, "failed", {"why": "not ready"})]
         back = label.startswith("rollback")
         sums = (PLAN.target_sha256, PLAN.base_sha256)
         answers: dict[str, tuple[str, JsonObject]] = {
@@ -173,6 +177,18 @@ def test_an_interruption_turns_round_before_it_goes_on(
     asyncio.run(interrupted())
     assert "rollback-swap" in player.played
     assert outcome_on_record(ledger) == "rolled-back"
+
+
+def test_an_interruption_whose_way_back_fails_is_loud(ledger: SqlLedger) -> None:
+    """The caller gets the error of the operator instead of a quiet interruption."""
+    player = ScriptedPlayer(ends={"setting": asyncio.CancelledError()}, broken="rollback-restart")
+
+    async def interrupted() -> None:
+        with pytest.raises(ExonerateError, match="what is live is not known"):
+            await make_change(PLAN, case="c", tools=tools(ledger, player))
+
+    asyncio.run(interrupted())
+    assert outcome_on_record(ledger) == "rollback-failed"
 
 
 def test_a_change_that_was_made_before_is_only_recorded(ledger: SqlLedger) -> None:

@@ -85,6 +85,17 @@ def test_without_a_record_nothing_differs(tmp_path: Path, ledger: SqlLedger) -> 
     assert (answer["differs"], answer["recorded"], answer["live"]) == (False, None, "5")
 
 
+def test_a_live_value_that_cannot_be_proved_is_said_to_be_so(
+    tmp_path: Path, ledger: SqlLedger
+) -> None:
+    """`knob diff` still shows what is on record, and why the file does not decide."""
+    deployment = site(tmp_path)
+    (tmp_path / "serve.sh").write_text("export KNOB=$(cat value)\nexec srv\n")
+    answer = knob_diff(deployment, "KNOB", ledger)
+    assert answer["live"] is None
+    assert "known only when the script runs" in str(answer["unproved"])
+
+
 def test_a_hypothesis_names_a_suspect_of_the_case_or_a_new_one(
     tmp_path: Path, ledger: SqlLedger
 ) -> None:

@@ -92,8 +92,9 @@ def test_a_value_that_makes_no_sense_is_refused(
 def test_a_script_that_cannot_be_proved_is_not_touched(tmp_path: Path, ledger: SqlLedger) -> None:
     """The refusal says which line is in the way."""
     deployment = site(tmp_path, script=SCRIPT.replace("exec srv", "exec srv --n $KNOB"))
+    found, start = found_in(deployment, ledger)
     with pytest.raises(ExonerateError, match="line 4 sets KNOB where it may not run, or reads it"):
-        found_in(deployment, ledger)
+        plan_revert(found, start, HYPOTHESIS, None)
 
 
 def test_an_adopted_revert_says_that_it_was_not_watched(tmp_path: Path, ledger: SqlLedger) -> None:

@@ -28,6 +28,7 @@ ROW: dict[str, Json] = {
 DIFF: dict[str, Json] = {
     "knob": "KNOB",
     "live": "256",
+    "unproved": None,
     "against": "the file before the revert r1",
     "differs": True,
     "recorded": "512",

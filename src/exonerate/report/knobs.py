@@ -91,6 +91,8 @@ def _standing(rows: Sequence[Mapping[str, Any]]) -> Iterator[RenderableType]:
 
 def _diff_parts(answer: JsonObject) -> Iterator[RenderableType]:
     name = visible(answer["knob"])
+    if answer["unproved"] is not None:
+        yield Text(f"{name}: what is live is not proved: {visible(answer['unproved'])}", "bad")
     if answer["against"] is None:
         yield Text(f"{name}: {visible(answer['live'])}; nothing is on record of its file")
         return
