@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from exonerate.adapters.actuators.file_backup import BackupStore
+from exonerate.adapters.actuators.file_lock import LockHeld, sidecar_lock
 from exonerate.adapters.actuators.file_swap import FileSwapper
 from exonerate.adapters.actuators.process_service import ProcessServices
 from exonerate.adapters.actuators.services import ServiceControl
@@ -17,39 +19,33 @@ from exonerate.adapters.engines.names import counter_reader
 from exonerate.adapters.http_get import get_page
 from exonerate.adapters.knob_files import KnobReading, read_knob
 from exonerate.adapters.ledger import SqlLedger, open_ledger
-from exonerate.adapters.performers.changing import (
-    RestartPerformer,
-    SettingPerformer,
-    SwapPerformer,
-)
+from exonerate.adapters.performers.changing import change_performers
 from exonerate.adapters.performers.loading import LoadPerformer
 from exonerate.adapters.performers.probing import ProbePerformer
 from exonerate.adapters.performers.watching import MetricsPerformer, SocketPerformer
 from exonerate.adapters.player import Performer, ScenePlayer
 from exonerate.core.case.redaction import Redactor
+from exonerate.core.change import restorer
 from exonerate.core.deployment.model import Deployment
 from exonerate.core.deployment.parse import parse_deployment
 from exonerate.core.diagnosis import localiser
-from exonerate.core.ports import CounterReader, PageReader
-from exonerate.core.scene import (
-    Activity,
-    LoadCell,
-    ProbeSession,
-    ReadSetting,
-    RestartService,
-    SampleMetrics,
-    SwapFile,
-    WatchSockets,
-)
+from exonerate.core.experiment import decide as experiment
+from exonerate.core.ports import Clock, CounterReader, PageReader
+from exonerate.core.scene import Activity, LoadCell, ProbeSession, SampleMetrics, WatchSockets
 from exonerate.errors import ExonerateError
 from exonerate.jobs.ledger_run import Deciders
 
 DEPLOYMENT_FILE = "exonerate.toml"
 STATE_FOLDER = ".exonerate"
-LEDGER_PLACE = f"{STATE_FOLDER}/ledger.db"
+LEDGER_PLACE = ".exonerate/ledger.db"
 LEDGER_VARIABLE = "EXONERATE_LEDGER"
 
-DECIDERS: Deciders = {("locate", localiser.RULES): localiser.decide}
+DECIDERS: Deciders = {
+    ("locate", localiser.RULES): localiser.decide,
+    (restorer.JOB, restorer.RULES): restorer.decide,
+    ("ab", experiment.RULES): experiment.decide,
+    ("aa", experiment.RULES): experiment.decide,
+}
 """Every decider that `case verify` can ask again, by job and version of its rules."""
 
 
@@ -62,6 +58,7 @@ class Workplace:
     ledger: SqlLedger
     redactor: Redactor
     player: ScenePlayer
+    services: ServiceControl
 
 
 def find_deployment_file(start: Path) -> Path | None:
@@ -147,13 +144,60 @@ def build_workplace(deployment: Deployment, place: str | Path) -> Workplace:
     clock = SystemClock()
     ledger = open_ledger(place, clock=clock)
     redactor = redactor_of(ledger, deployment)
+    services = service_control(deployment, clock)
+    performers = _performers(deployment) | change_performers(
+        read_blob=ledger.get_blob,
+        swapper=FileSwapper(
+            store=BackupStore(_state_folder(deployment) / "backups"),
+            allowed=(Path(deployment.folder),),
+        ),
+        services=services,
+    )
     return Workplace(
         deployment=deployment,
         clock=clock,
         ledger=ledger,
         redactor=redactor,
-        player=ScenePlayer(clock=clock, performers=_performers(deployment, ledger)),
+        player=ScenePlayer(clock=clock, performers=performers),
+        services=services,
     )
+
+
+def service_control(deployment: Deployment, clock: Clock) -> ServiceControl:
+    """What starts, stops and looks at the services of a deployment."""
+    folder = Path(deployment.folder)
+    return ServiceControl(
+        deployment.services,
+        processes=ProcessServices(folder=folder, state=_state_folder(deployment), clock=clock),
+        systemd=SystemdServices(clock=clock),
+    )
+
+
+@contextmanager
+def changing(deployment: Deployment) -> Iterator[None]:
+    """Only one command changes the deployment at a time.
+
+    Raises:
+        ExonerateError: another one does so now, or its lock cannot be made.
+    """
+    state = _state_folder(deployment)
+    with ExitStack() as held:
+        try:
+            state.mkdir(mode=0o700, exist_ok=True)
+            held.enter_context(sidecar_lock(state / "change"))
+        except LockHeld as error:
+            raise ExonerateError(
+                "another command is changing this deployment now", "wait for it to end"
+            ) from error
+        except OSError as error:
+            raise ExonerateError(
+                f"`{state}` cannot be written: {error.strerror}", "check its permissions"
+            ) from error
+        yield
+
+
+def _state_folder(deployment: Deployment) -> Path:
+    return Path(deployment.folder) / STATE_FOLDER
 
 
 def page_reader() -> PageReader:
@@ -171,28 +215,12 @@ def knob_readings(deployment: Deployment) -> list[KnobReading]:
     return [read_knob(deployment, knob) for knob in deployment.knobs]
 
 
-def service_control(deployment: Deployment) -> ServiceControl:
-    """Starts, stops and asks the services of a deployment."""
-    folder, clock = Path(deployment.folder), SystemClock()
-    return ServiceControl(
-        deployment.services,
-        processes=ProcessServices(folder=folder, state=folder / STATE_FOLDER, clock=clock),
-        systemd=SystemdServices(clock=clock),
-    )
-
-
-def _performers(deployment: Deployment, ledger: SqlLedger) -> dict[type[Activity], Performer]:
-    folder = Path(deployment.folder)
+def _performers(deployment: Deployment) -> dict[type[Activity], Performer]:
     urls = {hop.name: hop.url for hop in deployment.hops}
     metrics = {hop.name: hop.metrics for hop in deployment.hops if hop.metrics}
-    control = service_control(deployment)
-    swapper = FileSwapper(store=BackupStore(folder / STATE_FOLDER / "backups"), allowed=(folder,))
     return {
-        ProbeSession: ProbePerformer(folder, urls, deployment.victim.headers),
+        ProbeSession: ProbePerformer(Path(deployment.folder), urls, deployment.victim.headers),
         SampleMetrics: MetricsPerformer(counter_reader(), metrics),
         WatchSockets: SocketPerformer(),
-        LoadCell: LoadPerformer(folder, urls),
-        SwapFile: SwapPerformer(swapper, ledger.get_blob),
-        RestartService: RestartPerformer(control),
-        ReadSetting: SettingPerformer(control),
+        LoadCell: LoadPerformer(Path(deployment.folder), urls),
     }

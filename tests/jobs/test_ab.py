@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 
 from exonerate.adapters.clock import SystemClock
 from exonerate.adapters.ledger import SqlLedger, open_ledger
+from exonerate.core.case.records import Record
 from exonerate.core.case.redaction import Redactor
 from exonerate.core.deployment.knobs import effective_value
 from exonerate.core.deployment.model import Deployment, Hop, Knob, Service, Victim
@@ -86,7 +88,7 @@ class World:
         failed: set[str] = set()
         for at, activity in enumerate(scene.activities):
             if failed & set(activity.after):
-                kind, data = "skipped", {"why": "what it waits for failed"}
+                kind, data = "skipped", {"because": sorted(failed & set(activity.after))}
             else:
                 kind, data = await self._perform(scene, activity, restart)
             if kind in ("failed", "skipped"):
@@ -147,6 +149,25 @@ class World:
         return cell
 
 
+class FailingLedger:
+    """A ledger whose disk is full the first few times that one kind of record is written."""
+
+    def __init__(self, ledger: SqlLedger, *, kind: str, failures: int) -> None:
+        self._ledger = ledger
+        self._kind = kind
+        self._failures = failures
+
+    def append(self, **fields: Any) -> Record:
+        """Fail, or write."""
+        if fields["kind"] == self._kind and self._failures:
+            self._failures -= 1
+            raise ExonerateError("the disk is full", "free some space")
+        return self._ledger.append(**fields)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._ledger, name)
+
+
 @pytest.fixture
 def world(tmp_path: Path) -> World:
     """A world with its ledger, where 512 brings 12 %."""
@@ -176,7 +197,7 @@ def prepared(**changes: Any) -> Prepared:
 
 def play(world: World, experiment: Prepared | None = None) -> Any:
     """Run the experiment to its answer."""
-    run = Run(case="case", run="run-1", owner="me")
+    run = Run(case="case", run="run-1", host="here")
     answer = asyncio.run(run_experiment(experiment or prepared(), run, means(world)))
     return json.loads(json.dumps(answer, allow_nan=False))
 
@@ -283,11 +304,11 @@ def test_a_kill_is_finished_by_the_next_command(world: World, before_swap: bool)
         play(world)
     assert (world.file == ORIGINAL) == before_swap
     work = means(world)
-    assert asyncio.run(finish_cut_off(DEPLOYMENT, work, is_alive=lambda owner: True)) == ()
-    (answer,) = asyncio.run(finish_cut_off(DEPLOYMENT, work, is_alive=lambda owner: False))
+    assert asyncio.run(finish_cut_off(DEPLOYMENT, work, host="elsewhere")) == ()
+    (answer,) = asyncio.run(finish_cut_off(DEPLOYMENT, work, host="here"))
     assert world.file == ORIGINAL
     assert answer["restored"] is True
-    assert asyncio.run(finish_cut_off(DEPLOYMENT, work, is_alive=lambda owner: False)) == ()
+    assert asyncio.run(finish_cut_off(DEPLOYMENT, work, host="here")) == ()
     assert_verifies(world)
 
 
@@ -295,7 +316,7 @@ def test_a_second_interruption_does_not_stop_the_restore(world: World) -> None:
     """A task that is cancelled again while the original bytes go back still puts them back."""
 
     async def main() -> None:
-        run = Run(case="case", run="run-1", owner="me")
+        run = Run(case="case", run="run-1", host="here")
         task = asyncio.ensure_future(run_experiment(prepared(), run, means(world)))
 
         async def cancel_and_wait() -> str:
@@ -321,6 +342,25 @@ def test_a_second_interruption_does_not_stop_the_restore(world: World) -> None:
     assert_verifies(world)
 
 
+@pytest.mark.parametrize("failures", [1, 100])
+def test_a_full_disk_ends_in_the_original_or_in_a_loud_word(world: World, failures: int) -> None:
+    """When the ledger fails once, the original comes back; when it keeps failing, that is said."""
+    work = means(world)
+    failing = FailingLedger(world.ledger, kind="scene_played", failures=failures)
+    experiment = run_experiment(
+        prepared(), Run(case="case", run="run-1", host="here"), replace(work, ledger=failing)
+    )
+    with pytest.raises(ExonerateError, match="disk is full"):
+        asyncio.run(experiment)
+    last = "is back" if failures == 1 else "the next command goes on with it"
+    assert last in SAID[-1]
+    if failures > 1:
+        (answer,) = asyncio.run(finish_cut_off(DEPLOYMENT, work, host="here"))
+        assert answer["restored"] is True
+    assert world.file == ORIGINAL
+    assert_verifies(world)
+
+
 def test_a_kill_between_two_scenes_does_not_go_on_with_the_experiment(world: World) -> None:
     """When no scene was under way, the next command restores and starts no further block."""
     play(world, prepared(blocks=1))
@@ -329,7 +369,7 @@ def test_a_kill_between_two_scenes_does_not_go_on_with_the_experiment(world: Wor
     for record in records[:cut]:
         world.ledger.append(case="case", kind=record.kind, body=record.body, run="run-2")
     played = len(world.played)
-    (answer,) = asyncio.run(finish_cut_off(DEPLOYMENT, means(world), is_alive=lambda owner: False))
+    (answer,) = asyncio.run(finish_cut_off(DEPLOYMENT, means(world), host="here"))
     assert [scene.id for scene in world.played[played:]] == ["restore-1"]
     assert answer["restored"] is True
 

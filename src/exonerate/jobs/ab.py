@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from exonerate.core.case.records import Record
@@ -30,6 +31,7 @@ from exonerate.core.scene import Event, Scene
 from exonerate.core.stats.comparison import MARGIN_DEFAULT
 from exonerate.core.stats.design import BLOCKS_DEFAULT
 from exonerate.errors import ExonerateError
+from exonerate.jobs.knob_files import knob_named, read_bytes
 from exonerate.jobs.ledger_run import RunStart, drive, wind_up
 
 JOBS = ("ab", "aa")
@@ -64,11 +66,11 @@ class Prepared:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """Where an experiment is recorded: case and run, and a mark of the process that runs it."""
+    """Where an experiment is recorded: case and run; and the host on which it runs."""
 
     case: str
     run: str
-    owner: str = ""
+    host: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +97,7 @@ def prepare_ab(
     Raises:
         ExonerateError: no such knob, not two values, or no single edit makes an arm.
     """
-    knob = knob_of(deployment, knob_name)
+    knob = knob_named(deployment, knob_name)
     arms = _two_values(knob, values)
     made = {arm: with_value(content, knob, written_value(knob, arm)) for arm in arms}
     if made[arms[0]] == made[arms[1]]:
@@ -107,7 +109,7 @@ def prepare_ab(
     setup = replace(
         setup,
         knob=knob.name,
-        file=knob.file,
+        file=str(_knob_path(deployment, knob)),
         arm_sha256={arm: _sha256(made[arm]) for arm in arms},
         original_sha256=_sha256(content),
     )
@@ -137,7 +139,10 @@ def prepare_aa(
 async def run_experiment(prepared: Prepared, run: Run, means: Means) -> JsonObject:
     """Play the whole experiment; returns the answer `exonerate.comparison/1`.
 
-    An interruption puts the original bytes back before it goes on.
+    An interruption, and a ledger that fails, put the original bytes back before they go on.
+
+    Raises:
+        ExonerateError: the ledger cannot be written.
     """
     setup = prepared.setup
     for content in prepared.contents:
@@ -148,7 +153,7 @@ async def run_experiment(prepared: Prepared, run: Run, means: Means) -> JsonObje
         job=setup.job,
         rules=RULES,
         seed=setup.seed,
-        options={**options_json(setup), "owner": run.owner},
+        options={**options_json(setup), "host": run.host},
         deployment=deployment_to_json(setup.deployment),
         scenes_max=2 * setup.blocks + RESTORE_ATTEMPTS_MAX + 1,
     )
@@ -161,38 +166,32 @@ async def run_experiment(prepared: Prepared, run: Run, means: Means) -> JsonObje
             redactor=means.redactor,
             progress=means.progress,
         )
-    except (asyncio.CancelledError, KeyboardInterrupt):
+    except (asyncio.CancelledError, KeyboardInterrupt, ExonerateError):
         await _put_back_before_leaving(run, means)
         raise
 
 
 async def finish_cut_off(
-    deployment: Deployment, means: Means, *, is_alive: Callable[[str], bool]
+    deployment: Deployment, means: Means, *, host: str
 ) -> tuple[JsonObject, ...]:
     """Wind up every experiment of this deployment that was cut off; returns their answers.
 
-    A run whose owner is still alive is left alone: it is under way, not cut off.
+    The caller holds the lock under which experiments run, so that none of them is under way here;
+    one of another host, in a ledger that both share, is left alone.
     """
     answers = []
     for records in _unfinished(means.ledger.records()):
         setup = setup_of(records)
         options: Any = records[0].body["options"]
-        owner = str(options.get("owner") or "")
-        if setup.deployment.folder == deployment.folder and not (owner and is_alive(owner)):
+        if setup.deployment.folder == deployment.folder and options.get("host") == host:
             means.progress(f"finishing {records[0].run}, which was cut off", None)
             answers.append(await _wind_up(records, means))
     return tuple(answers)
 
 
-def knob_of(deployment: Deployment, name: str) -> Knob:
-    """The knob of that name; raises ExonerateError with the names there are."""
-    for knob in deployment.knobs:
-        if knob.name == name:
-            return knob
-    known = ", ".join(f"`{knob.name}`" for knob in deployment.knobs) or "none"
-    raise ExonerateError(
-        f"the deployment has no knob `{name}`", f"its knobs: {known}; see `exonerate knob list`"
-    )
+def knob_content(deployment: Deployment, name: str) -> bytes:
+    """What the file of a knob holds now; raises ExonerateError."""
+    return read_bytes(_knob_path(deployment, knob_named(deployment, name)))
 
 
 class _Announcing:
@@ -339,6 +338,10 @@ def _two_values(knob: Knob, values: tuple[str, ...]) -> tuple[str, str]:
             "name them, baseline first: `--values 256,512`",
         )
     return chosen[0], chosen[1]
+
+
+def _knob_path(deployment: Deployment, knob: Knob) -> Path:
+    return Path(deployment.folder) / knob.file
 
 
 def _service(deployment: Deployment, name: str) -> Service:

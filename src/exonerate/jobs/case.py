@@ -36,6 +36,17 @@ class Claim:
     hop: str | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measurement:
+    """Where a measurement comes from and how much it can bear."""
+
+    source: str
+    restarts: int
+    design: str
+    grade: str
+    knob: str | None = None
+
+
 class CaseBook:
     """Writes into the ledger what people say about cases."""
 
@@ -123,6 +134,26 @@ class CaseBook:
             "grade": "E",
             "group": f"said by {by}",
             "raises": list(raises),
+        }
+        self._write(case.id, "evidence_added", body)
+        return identity
+
+    def add_measurement(
+        self, case: Case, measured: Measurement, *, content: JsonObject, clock: Clock
+    ) -> str:
+        """Record a measurement: `content` beside what every piece of evidence says of itself."""
+        identity = f"measurement-{secrets.token_hex(3)}"
+        body = {
+            **content,
+            "id": identity,
+            "type": "measurement",
+            "source": measured.source,
+            "observed_at": clock.wall(),
+            "restarts": measured.restarts,
+            "design": measured.design,
+            "grade": measured.grade,
+            "group": identity,
+            "knob": measured.knob,
         }
         self._write(case.id, "evidence_added", body)
         return identity

@@ -70,7 +70,8 @@ async def _run(
 ) -> JsonObject:
     try:
         answer = await _played(plan, case, tools, earlier)
-    except asyncio.CancelledError:
+    except (asyncio.CancelledError, KeyboardInterrupt):
+        # SIGTERM comes as KeyboardInterrupt from wherever the program was, Ctrl-C as cancellation.
         task = asyncio.current_task()
         assert task is not None
         task.uncancel()

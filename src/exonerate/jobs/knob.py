@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
 from exonerate.core.case.fold import fold_cases
+from exonerate.core.case.model import MEASUREMENT_ARTEFACT, NONE_OF_THESE, Case
+from exonerate.core.change.brief import RestoreBrief, restore_brief
 from exonerate.core.change.history import recorded_changes
 from exonerate.core.change.one_setting import OneSettingProof, prove_one_setting, unified_diff
 from exonerate.core.change.plan import ChangePlan
@@ -119,13 +122,17 @@ def adopt(
     backup: Path,
     hypothesis: Hypothesis,
     start: Start,
-    case: str,
+    into_case: Callable[[], str],
     tools: ChangeTools,
 ) -> JsonObject:
-    """Take in a revert that was made before; the answer is `exonerate.change/1`."""
+    """Take in a revert that was made before; the answer is `exonerate.change/1`.
+
+    `into_case` gives the case to record into; it is asked only when there is something to record.
+    """
     found = knob_file(deployment, knob_named(deployment, name), start.ledger)
     _refuse_known(found.standing is not None, found.knob, found.sha256, start.ledger)
     prepared = plan_adopted(found, start, backup, hypothesis)
+    case = into_case()
     add_suspect(prepared.plan, hypothesis, case=case, tools=tools)
     record_done_change(prepared.plan, case=case, tools=tools)
     plan, proof = prepared.plan, prepared.proof
@@ -148,20 +155,33 @@ def adopt(
     }
 
 
+def hypothesis_of(
+    case: Case | None, knob: Knob, *, tests: str, predict: str, reason: str
+) -> Hypothesis:
+    """The hypothesis that a revert tests: a suspect of the case by its id, or a new one."""
+    known = {} if case is None else {suspect.id: suspect.claim for suspect in case.suspects}
+    same_claim = next((i for i, claim in known.items() if claim == tests), None)
+    words = "-".join(re.findall(r"[A-Za-z0-9]+", tests.lower()))[:60].strip("-")
+    suspect = tests if tests in known else same_claim or words or knob.name
+    return Hypothesis(
+        suspect=suspect, tests=known.get(suspect, tests), predict=predict, reason=reason
+    )
+
+
 def add_suspect(plan: ChangePlan, hypothesis: Hypothesis, *, case: str, tools: ChangeTools) -> None:
     """Add the suspect that a change tests, unless the case has it already."""
     known = {
         str(record.body.get("id"))
         for record in tools.ledger.records(case=case)
         if record.kind == "suspect_added"
-    }
-    if plan.suspect in known:
+    } | {MEASUREMENT_ARTEFACT, NONE_OF_THESE}
+    if hypothesis.suspect in known:
         return
     body: JsonObject = {
-        "id": plan.suspect,
+        "id": hypothesis.suspect,
         "claim": hypothesis.tests,
         "mechanism": f"{plan.knob} = {plan.was} makes the symptom in {plan.service}",
-        "predicts": [hypothesis.predict or f"the symptom goes away at {plan.knob} = {plan.to}"],
+        "predicts": [hypothesis.predict],
         "predicted_if_false": [f"the symptom stays at {plan.knob} = {plan.to}"],
         "knob": plan.knob,
         "class": None,
@@ -247,3 +267,8 @@ def _agrees(running: JsonObject, written: str | None) -> bool | None:
     if not isinstance(processes, list) or not processes:
         return None
     return all(process["value"] == written for process in processes)
+
+
+def brief_of(prepared: Prepared, ledger: Ledger) -> RestoreBrief:
+    """What is known before a planned restore is made."""
+    return restore_brief(prepared.plan, prepared.proof, fold_cases(ledger.records()))

@@ -5,7 +5,6 @@ Nothing is touched here; `jobs.change_run` makes what these functions plan.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,8 +29,9 @@ HAND_EDIT_CONFOUND = "the file was edited by hand since the last recorded change
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hypothesis:
-    """What a revert tests: the suspect, what is predicted, and why it is done."""
+    """What a revert tests: the suspect (its id, and what it claims), what is predicted, and why."""
 
+    suspect: str
     tests: str
     predict: str
     reason: str
@@ -89,7 +89,7 @@ def plan_revert(found: KnobFile, start: Start, hypothesis: Hypothesis, to: str |
             prediction=hypothesis.predict,
             confounds=tuple(confounds),
             reason=hypothesis.reason,
-            suspect=suspect_id(hypothesis.tests),
+            suspect=hypothesis.suspect,
         ),
         proof=proof,
     )
@@ -162,16 +162,10 @@ def plan_adopted(found: KnobFile, start: Start, backup: Path, hypothesis: Hypoth
             prediction=hypothesis.predict,
             confounds=("made before it was recorded: what else changed then is not known",),
             reason=hypothesis.reason,
-            suspect=suspect_id(hypothesis.tests),
+            suspect=hypothesis.suspect,
         ),
         proof=proof,
     )
-
-
-def suspect_id(tests: str) -> str:
-    """The id of the suspect that a text names: the text itself, or words of it."""
-    words = re.findall(r"[a-z0-9]+", tests.lower())
-    return "-".join(words)[:60].strip("-") or "suspect"
 
 
 def _plan(

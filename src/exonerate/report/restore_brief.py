@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from rich.console import RenderableType
@@ -38,6 +39,8 @@ def brief_text(brief: RestoreBrief, *, width: int, colour: bool) -> str:
 def brief_markdown(brief: RestoreBrief) -> str:
     """The brief as Markdown; text from documents and people is shown as it is."""
     plan = brief.plan
+    longest = max((len(run) for run in re.findall("`+", brief.proof.diff)), default=0)
+    fence = "`" * max(3, longest + 1)
     lines = [
         f"## Restore brief: {escaped_markdown(plan.knob)}"
         f" {escaped_markdown(plan.was)} → {escaped_markdown(plan.to)}",
@@ -56,9 +59,9 @@ def brief_markdown(brief: RestoreBrief) -> str:
         "",
         "### The change",
         "",
-        "```diff",
-        *(visible(line, limit=400) for line in brief.proof.diff.splitlines()),
-        "```",
+        f"{fence}diff",
+        *(_visible_line(line) for line in brief.proof.diff.splitlines()),
+        fence,
         "",
         f"What cleared the suspect: {escaped_markdown(_cleared(brief))}.",
         "",
@@ -91,7 +94,7 @@ def _parts(brief: RestoreBrief) -> Iterator[RenderableType]:
     for claim in brief.claims:
         yield Padding(_claim_line(claim), INDENT)
     yield _heading("The change: one setting, nothing else")
-    yield Padding(_diff(brief.proof.diff), INDENT)
+    yield Padding(diff_text(brief.proof.diff), INDENT)
     yield _heading("What cleared the suspect")
     yield Padding(Text(_cleared(brief)), INDENT)
     if brief.statements:
@@ -143,19 +146,22 @@ def _claim_line(claim: BriefClaim) -> Text:
     )
 
 
-def _diff(diff: str) -> Text:
+def diff_text(diff: str) -> Text:
+    """A unified diff in colours."""
     styles = {"+": "good", "-": "bad", "@": "faint"}
     shown = Text()
     for line in diff.splitlines():
-        shown.append(f"{visible_line(line)}\n", styles.get(line[:1], ""))
+        shown.append(f"{_visible_line(line)}\n", styles.get(line[:1], ""))
     shown.rstrip()
     return shown
 
 
-def visible_line(line: str) -> str:
-    """A line of a file with its indentation, without characters that could steer a terminal."""
-    body = line.lstrip(" ")
-    return " " * (len(line) - len(body)) + visible(body, limit=400)
+def _visible_line(line: str) -> str:
+    """A line of a diff with its indentation, without characters that could steer a terminal."""
+    mark, body = line[:1], line[1:]
+    indentation = len(body) - len(body.lstrip(" \t"))
+    shown_mark = mark if mark in "+-@ " else visible(mark)
+    return shown_mark + " " * indentation + visible(body, limit=400)
 
 
 def _cleared(brief: RestoreBrief) -> str:

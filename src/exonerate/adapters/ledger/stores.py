@@ -67,9 +67,10 @@ class SqliteFile:
 
     def __init__(self, path: Path, lock_wait_s: float) -> None:
         self.where = str(path)
-        self.key_file = path.parent / KEY_FILE
-        self.blob_folder: Path | None = path.parent / BLOB_FOLDER
-        self._path = path
+        # A command may change its folder later; the ledger stays where it was opened.
+        self._path = path.absolute()
+        self.key_file = self._path.parent / KEY_FILE
+        self.blob_folder: Path | None = self._path.parent / BLOB_FOLDER
         self._lock_wait_s = lock_wait_s
         self._engine = create_engine("sqlite://", creator=self._open, poolclass=NullPool)
         event.listen(self._engine, "begin", _begin_as_asked)
@@ -108,7 +109,7 @@ class SqliteFile:
 
     def _open(self) -> sqlite3.Connection:
         # mode=rw never makes a file: a reader must not leave an empty ledger behind.
-        uri = f"{self._path.absolute().as_uri()}?mode=rw"
+        uri = f"{self._path.as_uri()}?mode=rw"
         connection = sqlite3.connect(uri, uri=True, timeout=self._lock_wait_s, isolation_level=None)
         # EXTRA is FULL plus a sync of the folder when the journal is removed; without that a
         # power cut can bring the journal, and with it the old state, back (sqlite.org/pragma.html).

@@ -106,7 +106,7 @@ def _possible(live: list[str], scene: Scene) -> list[str]:
 def _failures(events: Sequence[Event]) -> dict[str, str]:
     """Activity to the reason why it failed or was skipped."""
     return {
-        event.activity: str(event.data.get("why") or event.data.get("error") or event.kind)
+        event.activity: str(event.data.get("why") or f"{event.kind}: {event.data.get('because')}")
         for event in events
         if event.kind in ("failed", "skipped")
     }

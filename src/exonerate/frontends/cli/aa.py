@@ -6,15 +6,16 @@ from typing import Any
 
 import click
 
+from exonerate.compose import required_deployment
 from exonerate.core.experiment.outcome import outcome_of
 from exonerate.core.stats.comparison import MARGIN_DEFAULT
 from exonerate.frontends.cli import exit_status
 from exonerate.frontends.cli.case_options import CaseOptions, case_options
 from exonerate.frontends.cli.comparison_options import Margin, print_comparison
 from exonerate.frontends.cli.experiment_options import (
+    changing_session,
     experiment_options,
     finish_first,
-    open_session,
     play,
     request_of,
     show_plan,
@@ -37,12 +38,13 @@ def command(where: CaseOptions, service: str | None, **options: Any) -> int:
     Exit status: 0 no difference was found, 1 one was found although there is none (something
     other than chance tells the restarts apart), 3 undecided, 2 invalid.
     """
-    session = open_session(where)
     request = request_of({**options, "primary": None, "guard": None, "looks": False})
-    prepared = prepare_aa(session.deployment, service, request)
     if options["plan"]:
-        return show_plan(session, prepared, options)
-    finish_first(session)
-    answer = play(session, where, prepared, options)
+        deployment = required_deployment(where.config)
+        return show_plan(where, prepare_aa(deployment, service, request), options)
+    with changing_session(where) as session:
+        finish_first(session)
+        prepared = prepare_aa(session.deployment, service, request)
+        answer = play(session, where, prepared, options)
     status = print_comparison(answer, as_json=options["as_json"], markdown=options["markdown"])
     return exit_status.FINDING if outcome_of(answer) == "better" else status

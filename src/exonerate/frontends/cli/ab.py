@@ -8,20 +8,21 @@ from typing import Any, TypeVar
 
 import click
 
+from exonerate.compose import required_deployment
+from exonerate.core.deployment.model import Deployment
 from exonerate.core.stats.comparison import MARGIN_DEFAULT, Question
 from exonerate.errors import ExonerateError
 from exonerate.frontends.cli.case_options import CaseOptions, case_options
 from exonerate.frontends.cli.comparison_options import CellList, Margin, print_comparison
 from exonerate.frontends.cli.experiment_options import (
+    changing_session,
     experiment_options,
     finish_first,
-    open_session,
     play,
-    read_knob_file,
     request_of,
     show_plan,
 )
-from exonerate.jobs.ab import knob_of, prepare_ab
+from exonerate.jobs.ab import Prepared, knob_content, prepare_ab
 from exonerate.jobs.analyse_trials import DEFAULT_METRIC, TrialsRequest, analyse_trials
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -82,6 +83,10 @@ def command(where: CaseOptions, knob: str | None, trials_file: Path | None, **op
     Exit status: 0 better or flat, 1 worse, 3 undecided, 2 invalid. A guard that is not cleared
     leaves undecided, and any cell that is proven worse counts as worse.
     """
+    if trials_file is not None and knob is not None:
+        raise ExonerateError(
+            "a knob and `--from` were both given", "give one of them: `--from` runs nothing"
+        )
     if trials_file is not None:
         answer = analyse_trials(trials_file.read_bytes(), str(trials_file), trials_of(options))
         return print_comparison(answer, as_json=options["as_json"], markdown=options["markdown"])
@@ -89,21 +94,25 @@ def command(where: CaseOptions, knob: str | None, trials_file: Path | None, **op
         raise ExonerateError(
             "`ab` needs a knob or `--from TRIALS.csv`", "`exonerate knob list` names the knobs"
         )
-    session = open_session(where)
-    if not options["plan"]:
+    if options["plan"]:
+        deployment = required_deployment(where.config)
+        return show_plan(where, _prepared(deployment, knob, options), options)
+    with changing_session(where) as session:
         # The file may still hold an arm of an experiment that was killed: that is put right first.
         finish_first(session)
-    prepared = prepare_ab(
-        session.deployment,
+        answer = play(session, where, _prepared(session.deployment, knob, options), options)
+    return print_comparison(answer, as_json=options["as_json"], markdown=options["markdown"])
+
+
+def _prepared(deployment: Deployment, knob: str, options: dict[str, Any]) -> Prepared:
+    values = options["values"]
+    return prepare_ab(
+        deployment,
         knob,
         request_of(options),
-        values=tuple((options["values"] or "").split(",")) if options["values"] else (),
-        content=read_knob_file(session.deployment, knob_of(session.deployment, knob).file),
+        values=tuple(value.strip() for value in values.split(",")) if values else (),
+        content=knob_content(deployment, knob),
     )
-    if options["plan"]:
-        return show_plan(session, prepared, options)
-    answer = play(session, where, prepared, options)
-    return print_comparison(answer, as_json=options["as_json"], markdown=options["markdown"])
 
 
 def trials_of(options: dict[str, Any]) -> TrialsRequest:

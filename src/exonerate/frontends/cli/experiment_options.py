@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 import asyncio
+import platform
 import secrets
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
-from exonerate.adapters.owner import own_mark, owner_is_alive
-from exonerate.compose import Workplace, build_workplace, ledger_place, required_deployment
+from exonerate.compose import (
+    Workplace,
+    build_workplace,
+    changing,
+    ledger_place,
+    required_deployment,
+)
 from exonerate.core.deployment.model import Deployment
 from exonerate.core.experiment.plan import expectation_of, plan_answer, plan_lines
 from exonerate.core.json_types import JsonObject
+from exonerate.core.ports import Ledger
 from exonerate.core.stats.design import BLOCKS_DEFAULT, BLOCKS_MAX
 from exonerate.errors import ExonerateError
 from exonerate.frontends.cli import exit_status
 from exonerate.frontends.cli.case_options import CaseOptions, case_to_write
-from exonerate.frontends.cli.comparison_options import CellList
+from exonerate.frontends.cli.comparison_options import CellList, Margin
 from exonerate.frontends.cli.output import ProgressLine, print_json
 from exonerate.jobs.ab import (
     ExperimentRequest,
@@ -31,6 +38,7 @@ from exonerate.jobs.ab import (
     finish_cut_off,
     run_experiment,
 )
+from exonerate.jobs.case import CaseBook
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -63,7 +71,7 @@ def experiment_options(command: Command) -> Command:
         click.option("--max-tokens", type=click.IntRange(1), help="As the victim's by default."),
         click.option("--seed", type=click.IntRange(0), help="Makes the same order again."),
         click.option("--plan", is_flag=True, help="Say what it could show; touch nothing."),
-        click.option("--noise", type=float, help="Restart noise for the plan, as a ratio."),
+        click.option("--noise", type=Margin(), help="Restart noise for the plan, as a ratio."),
         click.option("--yes", is_flag=True, help="Do not ask before restarting the service."),
     )
     for option in reversed(options):
@@ -71,19 +79,21 @@ def experiment_options(command: Command) -> Command:
     return command
 
 
-def open_session(where: CaseOptions) -> Session:
-    """The deployment that is named or found, and what is needed to work on it."""
+@contextmanager
+def changing_session(where: CaseOptions) -> Iterator[Session]:
+    """A session that holds the lock under which this deployment is changed."""
     deployment = required_deployment(where.config)
-    workplace = build_workplace(deployment, ledger_place(where.ledger, where.config))
-    progress = ProgressLine()
-    means = Means(
-        ledger=workplace.ledger,
-        player=workplace.player,
-        redactor=workplace.redactor,
-        clock=workplace.clock,
-        progress=progress,
-    )
-    return Session(deployment, workplace, means, progress)
+    with changing(deployment):
+        workplace = build_workplace(deployment, ledger_place(where.ledger, where.config))
+        progress = ProgressLine()
+        means = Means(
+            ledger=workplace.ledger,
+            player=workplace.player,
+            redactor=workplace.redactor,
+            clock=workplace.clock,
+            progress=progress,
+        )
+        yield Session(deployment, workplace, means, progress)
 
 
 def request_of(options: dict[str, Any]) -> ExperimentRequest:
@@ -117,9 +127,7 @@ def whole_cells(cells: tuple[float, ...], option: str) -> tuple[int, ...]:
 
 def finish_first(session: Session) -> None:
     """Put back what an earlier experiment left behind when it was cut off."""
-    answers = asyncio.run(
-        finish_cut_off(session.deployment, session.means, is_alive=owner_is_alive)
-    )
+    answers = asyncio.run(finish_cut_off(session.deployment, session.means, host=platform.node()))
     session.progress.done()
     for answer in answers:
         if not answer["restored"]:
@@ -130,9 +138,9 @@ def finish_first(session: Session) -> None:
             )
 
 
-def show_plan(session: Session, prepared: Prepared, options: dict[str, Any]) -> int:
-    """Print what the experiment could show; nothing is touched."""
-    plan = _plan(session, prepared, options["noise"])
+def show_plan(where: CaseOptions, prepared: Prepared, options: dict[str, Any]) -> int:
+    """Print what the experiment could show; nothing is touched, not even the ledger."""
+    plan = _plan(where.open_ledger(), prepared, options["noise"])
     if options["as_json"]:
         print_json(plan)
     else:
@@ -144,14 +152,17 @@ def play(
     session: Session, where: CaseOptions, prepared: Prepared, options: dict[str, Any]
 ) -> JsonObject:
     """Say what it can show, ask, and run it; the answer `exonerate.comparison/1`."""
-    for line in plan_lines(_plan(session, prepared, options["noise"])):
+    for line in plan_lines(_plan(session.workplace.ledger, prepared, options["noise"])):
         click.echo(line, err=True)
     setup = prepared.setup
     if not options["yes"] and sys.stdin.isatty():
         click.confirm(f"restart `{setup.service}` that often?", abort=True, err=True)
-    ledger, book = where.open_book()
-    case = case_to_write(where, ledger, book, title=f"{setup.job} {setup.knob or setup.service}")
-    run = Run(case=case.id, run=f"{setup.job}-{secrets.token_hex(4)}", owner=own_mark())
+    workplace = session.workplace
+    book = CaseBook(workplace.ledger, workplace.redactor)
+    case = case_to_write(
+        where, workplace.ledger, book, title=f"{setup.job} {setup.knob or setup.service}"
+    )
+    run = Run(case=case.id, run=f"{setup.job}-{secrets.token_hex(4)}", host=platform.node())
     try:
         answer = asyncio.run(run_experiment(prepared, run, session.means))
     finally:
@@ -165,17 +176,6 @@ def play(
     return answer
 
 
-def read_knob_file(deployment: Deployment, file: str) -> bytes:
-    """What the file of a knob holds now."""
-    path = Path(deployment.folder) / file
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise ExonerateError(
-            f"`{path}` cannot be read: {error.strerror}", "check `file` in the `[[knob]]` section"
-        ) from error
-
-
-def _plan(session: Session, prepared: Prepared, noise: float | None) -> JsonObject:
-    records = session.means.ledger.records()
-    return plan_answer(prepared.setup, expectation_of(records, prepared.setup, noise=noise))
+def _plan(ledger: Ledger, prepared: Prepared, noise: float | None) -> JsonObject:
+    expected = expectation_of(ledger.records(), prepared.setup, noise=noise)
+    return plan_answer(prepared.setup, expected)
