@@ -22,7 +22,8 @@ from exonerate.core.waves.schedule import schedule
 from exonerate.errors import ExonerateError
 
 CONCURRENCY_MAX = 8192
-TARGET_MAX = 1 << 20
+# More CTAs than any decode step of these concurrencies is cut into.
+TARGET_MAX = 1 << 16
 UNITS_MAX = 1024
 CTAS_PER_SM_MAX = 32
 
