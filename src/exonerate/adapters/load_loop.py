@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from exonerate.adapters.clock import StampClock
 from exonerate.adapters.load_request import RequestMaker
 from exonerate.adapters.load_slot import Slot, Target
-from exonerate.adapters.transport import ending_of
+from exonerate.adapters.socket_facts import ending_of
 from exonerate.core.instant import NS_PER_MS, NS_PER_S
 from exonerate.core.wire.end_codes import Ending
 from exonerate.core.wire.kept_answer import KEPT_BYTES_MAX, RunMemory

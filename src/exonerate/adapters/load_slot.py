@@ -17,8 +17,8 @@ from operator import sub
 from typing import NoReturn, TypeAlias
 
 from exonerate.adapters.clock import StampClock
+from exonerate.adapters.socket_facts import SO_TIMESTAMPNS, ending_of
 from exonerate.adapters.tls import TlsBox
-from exonerate.adapters.transport import SO_TIMESTAMPNS, ending_of
 from exonerate.core.instant import NS_PER_S
 from exonerate.core.wire.dialects import Dialect
 from exonerate.core.wire.end_codes import Circumstances, Ending, end_code
@@ -281,7 +281,7 @@ class Slot:
         return end_code(
             Circumstances(
                 ending=ending,
-                connected=self.connected,
+                connected=self.connected and (self._tls is None or self._tls.secured),
                 request_written=self.written_ns > 0,
                 head_seen=facts.status is not None,
                 done_said=facts.content.done_seen,

@@ -29,7 +29,7 @@ from exonerate.core.workload.result_blocks import (
 from exonerate.core.workload.summary import CellFold, CellSummary
 from exonerate.errors import ExonerateError
 
-SAMPLE_EVERY_S = 0.5
+SAMPLE_EVERY_S = 1.0
 COUNTERS = ("generated_tokens", "prompt_tokens", "steps", "cpu_s")
 GAUGES = ("running", "waiting", "kv_usage")
 TIME_LIMIT_S = 6 * 3600.0
