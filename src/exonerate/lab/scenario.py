@@ -34,6 +34,7 @@ class Part:
     `settings` are the engine's flags (llamacpp), its script (scripted) or the rules (faulty-proxy).
     A `program` is started with `argv` after `files` were written; it is ready when it listens, or
     when `ready` answers. `hidden` parts are on the path but not in the deployment file.
+    `open_files` is the process's limit of file descriptors (0: the usual one).
     """
 
     name: str
@@ -46,6 +47,7 @@ class Part:
     files: Mapping[str, str] = field(default_factory=dict)
     environ: Mapping[str, str] = field(default_factory=dict)
     ready: str | None = None
+    open_files: int = 0
     log: bool = False
     metrics: bool = True
 
@@ -94,7 +96,7 @@ class Expected:
 class Background:
     """Other clients, which run as long as the scenario stands; `options` go to the program."""
 
-    program: Literal["harness", "aborter"]
+    program: Literal["harness", "aborter", "idler"]
     at: str
     count: int = 1
     options: tuple[str, ...] = ()
@@ -174,7 +176,7 @@ def _natural(name: str) -> list[tuple[int, str]]:
     return [(int(part or 0), word) for word, part in re.findall(r"(\D*)(\d*)", name)]
 
 
-def draw(template: Template, *, seed: int, ports: Mapping[str, int]) -> Scenario:
+def draw(template: Template, *, seed: int, ports: Mapping[str, int], folder: str = ".") -> Scenario:
     """The scenario of one run: the same seed draws the same values.
 
     Raises:
@@ -186,7 +188,7 @@ def draw(template: Template, *, seed: int, ports: Mapping[str, int]) -> Scenario
         for name, port in ports.items():
             values[f"port.{name}"] = port
             values[f"url.{name}"] = f"http://127.0.0.1:{port}"
-        values |= {"seed": seed, "python": sys.executable}
+        values |= {"seed": seed, "python": sys.executable, "folder": folder}
         plain = {key: item for key, item in template.tables.items() if key not in DRAWING}
         filled = _filled(plain, values)
         scenario = build(Scenario, filled, "scenario", {str: _text})

@@ -69,7 +69,7 @@ def staged(template: Template, *, seed: int, folder: Path, progress: Progress) -
     Raises:
         ExonerateError: the scenario is wrong, or a part does not start.
     """
-    scenario, ports = _drawn_with_ports(template, seed)
+    scenario, ports = _drawn_with_ports(template, seed, folder)
     lacking = missing(scenario)
     if lacking:
         raise ExonerateError(
@@ -105,11 +105,13 @@ def staged(template: Template, *, seed: int, folder: Path, progress: Progress) -
         )
 
 
-def _drawn_with_ports(template: Template, seed: int) -> tuple[Scenario, dict[str, int]]:
+def _drawn_with_ports(
+    template: Template, seed: int, folder: Path
+) -> tuple[Scenario, dict[str, int]]:
     decoys = decoys_of(template, seed)
     names = [*template.part_names, *decoys.values()]
     ports = dict(zip(names, free_ports(len(names)), strict=True))
-    scenario = draw(template, seed=seed, ports=ports)
+    scenario = draw(template, seed=seed, ports=ports, folder=str(folder))
     parts = list(scenario.part)
     for index in sorted(decoys, reverse=True):
         parts.insert(index, Part(name=decoys[index], kind="faulty-proxy"))
@@ -141,8 +143,11 @@ class _Starting:
         )
         log = self.folder / f"{part.name}.log"
         environ = {**os.environ, **part.environ}
+        argv = self._argv(part)
+        if part.open_files:
+            argv = ["/bin/sh", "-c", f'ulimit -n {part.open_files} && exec "$@"', "sh", *argv]
         with start_program(
-            self._argv(part),
+            argv,
             log=log,
             ready=Ready(url=part.ready or ready, timeout_s=READY_TIMEOUT_S),
             environ=environ,
@@ -218,6 +223,10 @@ def deployment_text(scenario: Scenario, urls: Mapping[str, str], folder: Path) -
 
 
 def _toml(value: object) -> str:
+    if isinstance(value, Mapping):
+        return (
+            "{ " + ", ".join(f"{_toml(key)} = {_toml(item)}" for key, item in value.items()) + " }"
+        )
     # JSON's texts, numbers, booleans and lists of them are TOML as well.
     return json.dumps(value)
 
