@@ -121,7 +121,7 @@ def headroom(length: int) -> np.float32:
 
 def partial(q: Array, k: Array, v: Array, c: np.float32, rule: ScoreRule) -> Partial:
     """(m, l, acc) of one split: q (q_heads, dim), k (n, kv_heads, dim), v (n, kv_heads, dim_v)."""
-    n, kv_heads, dim = k.shape
+    _, kv_heads, dim = k.shape
     qg = q.astype(np.float32).reshape(kv_heads, -1, dim)  # (kv_heads, group, dim)
     kt = k.astype(np.float32).transpose(1, 2, 0)  # (kv_heads, dim, n)
     vt = v.astype(np.float32).transpose(1, 0, 2)  # (kv_heads, n, dim_v)
@@ -154,7 +154,7 @@ def combine(
             acc += w[:, None] * part.acc
         total = l + c * np.exp(sinks - reference)  # (q_heads,)
         # A row without tokens has total = 0 and acc = 0: it answers 0, not 0/0.
-        out = acc / np.where(total == 0, np.float32(1), total)[:, None]  # (q_heads, dim_v)
+        out = acc / one_for_zero(total)[:, None]  # (q_heads, dim_v)
         lse = np.where(l == 0, np.float32(-np.inf), reference + np.log(l / c))
     return out, lse.astype(np.float32)
 
@@ -162,6 +162,11 @@ def combine(
 def finite_max(m: Float32Array) -> Float32Array:
     """m, or 0 where it is -inf: exp(-inf - 0) is the 0 that exp(-inf - -inf) = NaN is not."""
     return np.where(m == -np.inf, np.float32(0), m)
+
+
+def one_for_zero(total: Float32Array) -> Float32Array:
+    """A denominator that leaves the numerator 0 of a row without weight as it is."""
+    return np.where(total == 0, np.float32(1), total)
 
 
 def narrow(part: Partial, dtype: str) -> Partial:
@@ -172,7 +177,7 @@ def narrow(part: Partial, dtype: str) -> Partial:
     """
     if dtype == "fp32":
         return part
-    divisor = np.where(part.l == 0, np.float32(1), part.l)[:, None]
+    divisor = one_for_zero(part.l)[:, None]
     return Partial(part.m, part.l, round_to(part.acc / divisor, dtype) * divisor)
 
 

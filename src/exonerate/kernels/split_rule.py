@@ -12,6 +12,7 @@ Stage 1 and the combine must derive the same ranges; both call this file (or its
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from exonerate.errors import ExonerateError
@@ -19,7 +20,11 @@ from exonerate.errors import ExonerateError
 SPLITS_MAX = 65_535
 """CUDA's limit for the third axis of a grid (CUDA C++ Programming Guide, compute capabilities)."""
 
-ROUNDINGS = {"ceil": math.ceil, "floor": math.floor, "round": round}
+ROUNDINGS: dict[str, Callable[[float], int]] = {
+    "ceil": math.ceil,
+    "floor": math.floor,
+    "round": round,
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,12 +62,17 @@ def coarser(one: str, other: str) -> str:
 
 
 def lse_bound(given: AttentionInput, oracle: Oracle, *, exact_scores: bool) -> Float64Array:
-    """Largest error of each log-sum-exp: of its own rounding, of the scores and of the sum."""
+    """Largest error of each log-sum-exp: its rounding, the scores', the sum's."""
     u32 = number_format("fp32").unit_roundoff
     n = np.maximum(given.lengths, 1).astype(np.float64)[:, None]
     score = 0.0 if exact_scores else 16 * u32 * oracle.score_magnitude
     with np.errstate(all="ignore"):
-        bound: Float64Array = 8 * u32 * np.abs(oracle.lse) + score + u32 * (2 * np.sqrt(n) + 16)
+        bound: Float64Array = (
+            (8 * u32 + coarseness(given.dtype, "fp32")) * np.abs(oracle.lse)
+            + score
+            + u32 * (2 * np.sqrt(n) + 16)
+            + 4 * coarseness(given.dtype, "fp32")
+        )
     return bound
 
 

@@ -41,7 +41,7 @@ def capabilities_of(target: Target, *, arrays: str, device: str) -> Capabilities
     keywords = frozenset(KEYWORDS & parameters.keys())
     if arrays == "auto":
         arrays = "torch" if _uses_torch(target) else "numpy"
-    versions = {
+    versions: dict[str, str] = {
         name: str(getattr(sys.modules[name], "__version__", "unknown"))
         for name in ("numpy", "torch", "triton", "flashinfer", "flash_attn")
         if name in sys.modules

@@ -24,6 +24,7 @@ START_LIMIT_S = 120.0
 """Importing a compute library with a cold disk cache takes tens of seconds."""
 
 LINE_BYTES_MAX = 1_000_000
+END_LIMIT_S = 5.0
 STDERR_TAIL_BYTES = 300
 
 EXTRA_HINT = "run `pip install 'exonerate[kernels]'`"
@@ -36,7 +37,7 @@ class Child:
     Args:
         command: what to start
         introduces: whether it first says what it can be asked (our own worker does)
-        limit_s: for one call; the first call of a process has START_LIMIT_S
+        limit_s: for one call; the first one has START_LIMIT_S more, to load and to compile
     """
 
     def __init__(
@@ -54,8 +55,10 @@ class Child:
         self._folder = tempfile.TemporaryDirectory(prefix="exonerate-splitk-")
         self._stderr = Path(self._folder.name) / "stderr"
         self._process: subprocess.Popen[bytes] | None = None
-        self._fresh = True
         self._pending = b""
+        self._answered = False
+        self._warm_up_s = START_LIMIT_S
+        self._waited_s = 0.0
         self.capabilities = Capabilities(layouts=False)
         try:
             self._start()
@@ -65,19 +68,19 @@ class Child:
 
     def run(self, call: Call) -> Answer:
         """The answer to one call; a death or a missed time limit is an answer too."""
-        process = self._process
-        if process is None or process.poll() is not None:
-            process = self._start()
         folder = Path(self._folder.name)
         request, reply = folder / "call.npz", folder / "answer.npz"
         reply.unlink(missing_ok=True)
         exchange.write_call(request, call)
-        limit_s = START_LIMIT_S if self._fresh else self._limit_s
-        self._fresh = False
-        line = self._ask(process, f"{request} {reply}\n".encode(), limit_s)
+        asked = f"{request} {reply}\n".encode()
+        process, line = self._ask(asked)
+        if line == "" and process.poll() == 0 and self._answered:
+            # It had ended well after its last answer, too late to be seen before this call.
+            process, line = self._ask(asked)
+        self._answered = bool(line)
         if line is None:
             self._end()
-            return Answer(status=Status.HUNG, message=f"no answer within {limit_s:g} s")
+            return Answer(status=Status.HUNG, message=f"no answer within {self._waited_s:g} s")
         if line == "ok":
             return exchange.read_answer(reply, call.given)
         if line.startswith("error:"):
@@ -109,7 +112,7 @@ class Child:
                 f"cannot start `{self._command[0]}`: {error.strerror}",
                 "give a command that can be run from here",
             ) from error
-        self._fresh = True
+        self._answered = False
         self._pending = b""
         if self._introduces:
             self.capabilities = self._introduction(self._process)
@@ -136,12 +139,26 @@ class Child:
             versions=dict(shown["versions"]),
         )
 
-    def _ask(self, process: subprocess.Popen[bytes], request: bytes, limit_s: float) -> str | None:
+    def _ask(self, request: bytes) -> tuple[subprocess.Popen[bytes], str | None]:
+        process = self._process
+        if process is None or process.poll() is not None:
+            process = self._start()
         assert process.stdin is not None
         with contextlib.suppress(BrokenPipeError):  # it died: the empty line says so
             process.stdin.write(request)
             process.stdin.flush()
-        return self._read_line(process, limit_s)
+        self._waited_s = self._limit_s
+        if not self._answered:
+            self._waited_s += self._warm_up_s
+        began = time.monotonic()
+        line = self._read_line(process, self._waited_s)
+        if not self._answered:
+            # Loading and compiling took this long once; the next process gets twice that.
+            self._warm_up_s = 0.0 if line is None else 2 * (time.monotonic() - began)
+        if line == "":
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(timeout=END_LIMIT_S)
+        return process, line
 
     def _read_line(self, process: subprocess.Popen[bytes], limit_s: float) -> str | None:
         """The next line without its end; empty when the process has gone; None at the limit."""
@@ -161,7 +178,7 @@ class Child:
 
     def _dead(self, process: subprocess.Popen[bytes]) -> Answer:
         try:
-            code = process.wait(timeout=5)
+            code = process.wait(timeout=0)
         except subprocess.TimeoutExpired:
             self._end()
             return Answer(status=Status.DIED, message="closed its standard output")

@@ -45,7 +45,7 @@ def write_call(path: Path, call: Call) -> None:
         "memory_poison": call.memory_poison,
         "with_out": call.with_out,
     }
-    arrays = {} if given.sinks is None else {"sinks": given.sinks}
+    arrays: dict[str, Any] = {} if given.sinks is None else {"sinks": given.sinks}
     np.savez(
         path,
         q=_typed(given.q, given.dtype),
@@ -88,7 +88,7 @@ def read_call(path: Path) -> Call:
 
 def write_answer(path: Path, answer: Answer) -> None:
     """The answer file of our own worker: what any target writes, and what the worker saw."""
-    arrays = {
+    arrays: dict[str, Any] = {
         name: array
         for name, array in (("out", answer.out), ("lse", answer.lse))
         if array is not None

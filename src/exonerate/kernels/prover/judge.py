@@ -86,6 +86,7 @@ class Judge:
     def _run(self, found: Judgement, call: Call) -> Answer:
         found.calls += 1
         answer = self._runner.run(call)
+        found.raised += answer.status is Status.RAISED
         found.hangs += answer.status is Status.HUNG
         found.deaths += answer.status is Status.DIED
         return answer
@@ -174,6 +175,7 @@ class Judge:
             difference = np.abs(out.astype(np.float64) - base) / step
         changed = ~_same(out, base)
         return Measurement(
+            condition=trial.condition,
             dtype=trial.given.dtype,
             splits=splits,
             error_max=_largest(error),
@@ -192,11 +194,12 @@ class Judge:
             found.examined.add(Property.DETERMINISTIC)
             self._run(found, replace(call, given=_other_values(trial.given)))
             again = self._run(found, call)
-            _expect_same(Property.DETERMINISTIC, splits, first, again, "repeated", found)
+            same = _expect_same(Property.DETERMINISTIC, splits, first, again, "repeated", found)
             other = self._run(found, replace(call, memory_poison=3e4))
-            _expect_same(
-                Property.DETERMINISTIC, splits, first, other, "other scratch contents", found
-            )
+            how = "other scratch contents"
+            same &= _expect_same(Property.DETERMINISTIC, splits, first, other, how, found)
+            if not same:
+                return  # what differs by itself says nothing of what it reads
         if Property.READS_WITHIN_LENGTH in trial.checks:
             found.examined.add(Property.READS_WITHIN_LENGTH)
             for poison in (0.0, float("inf"), 3e4):
@@ -310,15 +313,17 @@ def _lse_of_nothing(value: float) -> str:
 
 def _expect_same(
     check: Property, splits: int, first: Answer, again: Answer, how: str, found: Judgement
-) -> None:
+) -> bool:
+    """Whether both are the same; if not, that is noted."""
     if again.status is not Status.ANSWERED or again.out is None:
         found.add(Property.ANSWERS, splits, f"{how}: {_unanswered(again)}")
-        return
+        return False
     assert first.out is not None
     same = _same(first.out, again.out)
     if not np.all(same):
         what = f"{how}: {int(np.count_nonzero(~same))} of {same.size} outputs differ"
         found.add(check, splits, what, _rows(~same))
+    return bool(np.all(same))
 
 
 def _other_values(given: AttentionInput) -> AttentionInput:

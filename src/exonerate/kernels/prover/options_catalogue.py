@@ -12,7 +12,9 @@ from exonerate.kernels.prover.catalogue import RIGHT, Maker, condition, trial
 from exonerate.kernels.prover.trial import Trial
 
 NOTHING: frozenset[Property] = frozenset()
-ENORMOUS = 2**31 - 1
+ENORMOUS = 70_000
+"""More than CUDA's 65,535 blocks in the second and third axis of a grid; more would only tell who
+loops over splits in Python."""
 
 
 @condition("pages", "a page table with shuffled pages and pages that belong to nobody")

@@ -72,7 +72,8 @@ def decode(bits: NDArray[Any], dtype: str) -> NDArray[np.float32]:
     if dtype == "bf16":
         return from_bf16_bits(np.ascontiguousarray(bits))
     kind: Any = {"fp32": np.float32, "fp16": np.float16}[dtype]
-    return np.ascontiguousarray(bits).view(kind).astype(np.float32)
+    values: NDArray[np.float32] = np.ascontiguousarray(bits).view(kind).astype(np.float32)
+    return values
 
 
 def place(name: str, values: NDArray[np.float32], dtype: str, *, layout: str) -> Placed:

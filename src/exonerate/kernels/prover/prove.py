@@ -7,7 +7,7 @@ import re
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -69,6 +69,7 @@ class _Seen:
     conventions: dict[str, set[str]] = field(default_factory=dict)
     not_examined: dict[str, None] = field(default_factory=dict)
     answered: list[str] = field(default_factory=list)
+    refusals: list[tuple[Trial, Judgement]] = field(default_factory=list)
     calls: int = 0
     hangs: int = 0
     deaths: int = 0
@@ -106,7 +107,25 @@ def prove(runner: Runner, sweep: Sweep, progress: Progress) -> Proof:
             without.add(dtype)
         if sweep.stop_at_first and any(finding.broken for finding in seen.findings):
             break
+    if not seen.answered:  # who takes no format at all has answered nothing
+        for trial, found in seen.refusals:
+            _take_violations(judge, sweep, trial, found, seen)
     progress("done", 1.0)
+    return _proof(runner, sweep, seen, time.monotonic() - began)
+
+
+def replay(runner: Runner, sweep: Sweep, file: Path) -> Proof:
+    """One saved trial judged again; nothing is saved."""
+    began = time.monotonic()
+    judge = Judge(runner, partial_dtype=sweep.partial_dtype, ulp_allowed=sweep.ulp_allowed)
+    trial = saved.load(file)
+    # What was saved as broken is asked for, whatever is promised now.
+    promised = tuple(dict.fromkeys((*sweep.promised, *trial.checks)))
+    sweep = replace(sweep, save_in=None, level="replay", promised=promised)
+    seen = _Seen()
+    _judge_one(judge, sweep, trial, seen)
+    for refused, found in seen.refusals:
+        _take_violations(judge, sweep, refused, found, seen)
     return _proof(runner, sweep, seen, time.monotonic() - began)
 
 
@@ -124,26 +143,26 @@ def _judge_one(judge: Judge, sweep: Sweep, trial: Trial, seen: _Seen) -> bool:
     dtype = trial.given.dtype
     found = judge.judge(trial)
     seen.add(found)
-    if dtype not in seen.answered and not found.refused:
-        refused = [v.what for v in found.violations if v.property is Property.ANSWERS]
-        if len(refused) == len(trial.splits) and not found.hangs and not found.deaths:
-            return _without(trial, seen, refused[0])
+    if dtype not in seen.answered:
+        refusal = _refusal(trial, found)
+        if refusal:
+            seen.not_examined[f"{dtype}: {refusal}"] = None
+            seen.refusals.append((trial, found))
+            return False
         seen.answered.append(dtype)
-    if found.refused:
-        if dtype not in seen.answered:
-            return _without(trial, seen, found.refused)
-        if trial.noted_only:
-            seen.conventions.setdefault("refuses", set()).add(trial.condition)
-            return True
+    if found.refused and trial.noted_only:
+        seen.conventions.setdefault("refuses", set()).add(trial.condition)
+    elif found.refused:
         seen.not_examined[f"{trial.condition}: {found.refused}"] = None
-        return True
     _take_violations(judge, sweep, trial, found, seen)
     return True
 
 
-def _without(trial: Trial, seen: _Seen, why: str) -> bool:
-    seen.not_examined[f"{trial.given.dtype}: {why}"] = None
-    return False
+def _refusal(trial: Trial, found: Judgement) -> str:
+    """What the target said when it raised at every number of splits of its first trial."""
+    if found.raised < len(trial.splits):
+        return found.refused
+    return found.violations[0].what if found.violations else found.refused
 
 
 def _take_violations(
@@ -201,11 +220,6 @@ def _proof(runner: Runner, sweep: Sweep, seen: _Seen, elapsed_s: float) -> Proof
     ):
         if needs:
             seen.not_examined[f"{name}: the target does not take them"] = None
-    if not seen.answered:
-        finding = _no_answer(sweep, seen)
-        seen.findings.append(finding)
-        seen.trials[Property.ANSWERS] += 1
-        seen.violated[Property.ANSWERS] += 1
     return Proof(
         target=sweep.target,
         level=sweep.level,
@@ -226,33 +240,26 @@ def _proof(runner: Runner, sweep: Sweep, seen: _Seen, elapsed_s: float) -> Proof
     )
 
 
-def _no_answer(sweep: Sweep, seen: _Seen) -> Finding:
-    return Finding(
-        property=Property.ANSWERS,
-        condition="plain",
-        broken=Property.ANSWERS in sweep.promised,
-        dtype="",
-        splits=1,
-        what="; ".join(seen.not_examined) or "nothing was asked",
-        shape={},
-    )
-
-
 def _error_points(measurements: Sequence[Measurement]) -> tuple[ErrorPoint, ...]:
-    """Measurements of the same format and split count as one point."""
-    points = []
-    for dtype, splits in dict.fromkeys((m.dtype, m.splits) for m in measurements):
-        group = [m for m in measurements if (m.dtype, m.splits) == (dtype, splits)]
-        elements = sum(m.elements for m in group)
-        points.append(
-            ErrorPoint(
-                dtype=dtype,
-                splits=splits,
-                error_max=max(m.error_max for m in group),
-                error_rms=math.sqrt(sum(m.error_squares for m in group) / elements),
-                of_bound=max(m.of_bound for m in group),
-                changed_share=sum(m.changed for m in group) / elements,
-                ulp_max=max(m.ulp_max for m in group),
-            )
-        )
+    """The measurements of the condition with the most split counts: the same input at each."""
+    points: list[ErrorPoint] = []
+    for dtype in dict.fromkeys(m.dtype for m in measurements):
+        by_condition: dict[str, dict[int, list[Measurement]]] = {}
+        for m in measurements:
+            if m.dtype == dtype:
+                by_condition.setdefault(m.condition, {}).setdefault(m.splits, []).append(m)
+        points += map(_error_point, max(by_condition.values(), key=len).values())
     return tuple(sorted(points, key=lambda point: (point.dtype, point.splits)))
+
+
+def _error_point(group: Sequence[Measurement]) -> ErrorPoint:
+    elements = sum(m.elements for m in group)
+    return ErrorPoint(
+        dtype=group[0].dtype,
+        splits=group[0].splits,
+        error_max=max(m.error_max for m in group),
+        error_rms=math.sqrt(sum(m.error_squares for m in group) / elements),
+        of_bound=max(m.of_bound for m in group),
+        changed_share=sum(m.changed for m in group) / elements,
+        ulp_max=max(m.ulp_max for m in group),
+    )

@@ -30,7 +30,7 @@ class Capabilities:
     Args:
         arrays: `numpy` or `torch`
         device: where torch arrays live
-        keywords: the optional keywords that the target takes: out, page_table, scale, softcap, sinks
+        keywords: optional ones that the target takes: out, page_table, scale, softcap, sinks
         dtypes: number formats that its arrays can have
         layouts: whether the arrays can lie in memory in other ways than contiguous
         versions: of the libraries that compute

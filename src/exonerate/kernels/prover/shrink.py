@@ -57,18 +57,27 @@ def _smaller(trial: Trial, violation: Violation) -> Iterator[Trial]:
 
 
 def _cuts(trial: Trial, violation: Violation) -> Iterator[Cut]:
-    given = trial.given
-    batch = len(given.lengths)
-    keep = 2 if violation.property is Property.BATCH_INVARIANT else 1
-    for row in violation.rows or range(min(batch, 4)):
-        if batch > keep and row < batch:
-            yield _rows([row, (row + 1) % batch][:keep])
-    if batch > keep:
-        yield _rows(list(range(batch - 1)))
-    if given.k.shape[2] > 1:
+    yield from _batch_cuts(len(trial.given.lengths), violation)
+    if trial.given.k.shape[2] > 1:
         yield lambda one: one.kv_heads(1)
-    if given.group > 1:
+    if trial.given.group > 1:
         yield _one_query_head
+    yield from _token_cuts(trial.given)
+    if trial.given.q.shape[2] >= 8:
+        yield _dim(trial.given.q.shape[2] // 2)
+
+
+def _batch_cuts(batch: int, violation: Violation) -> Iterator[Cut]:
+    keep = 2 if violation.property is Property.BATCH_INVARIANT else 1
+    if batch <= keep:
+        return
+    for row in violation.rows or range(min(batch, 4)):
+        if row < batch:
+            yield _rows([row, (row + 1) % batch][:keep])
+    yield _rows(list(range(batch - 1)))
+
+
+def _token_cuts(given: AttentionInput) -> Iterator[Cut]:
     longest = int(max(given.lengths, default=0))
     if given.k.shape[1] > longest + 1:
         yield lambda one: one.tokens(0, longest + 1)
@@ -76,9 +85,6 @@ def _cuts(trial: Trial, violation: Violation) -> Iterator[Cut]:
         if 0 < stop < longest:
             yield _stop_at(stop)
             yield _start_at(longest - stop)
-    for dim in (given.q.shape[2] // 2,):
-        if dim >= 4:
-            yield _dim(dim)
 
 
 def _apply(trial: Trial, cut: Cut) -> Trial | None:

@@ -61,10 +61,11 @@ class Measurement:
         error_squares: sum of squared differences, for the root mean square over trials
         of_bound: largest ratio of an error to its bound
         changed: elements that differ from the answer at one split
-        ulp_max: largest such difference, in units of the last place, of the partials' format or of the
-            output's where that is coarser, at the size of the terms that were added
+        ulp_max: largest such difference, in units of the last place at the size of the terms that
+            were added, in the format of the partials or of the output, whichever is coarser
     """
 
+    condition: str
     dtype: str
     splits: int
     error_max: float
@@ -85,6 +86,7 @@ class Judgement:
     conventions: dict[str, set[str]] = field(default_factory=dict)
     refused: str = ""
     calls: int = 0
+    raised: int = 0
     hangs: int = 0
     deaths: int = 0
 

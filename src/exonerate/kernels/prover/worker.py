@@ -43,7 +43,7 @@ def main(arguments: list[str]) -> None:
         request, reply = line.split()
         answer = run(target, exchange.read_call(Path(request)), capabilities)
         exchange.write_answer(Path(reply), answer)
-        print("ok", file=replies)  # noqa: T201  # this program's answers are lines
+        print("ok", file=replies)  # this program's answers are lines
 
 
 def load(name: str) -> Target:
@@ -52,6 +52,7 @@ def load(name: str) -> Target:
     sys.path.insert(0, str(Path.cwd()))
     module: ModuleType
     if module_name.endswith(".py"):
+        sys.path.insert(0, str(Path(module_name).resolve().parent))
         spec = importlib.util.spec_from_file_location(Path(module_name).stem, module_name)
         if spec is None or spec.loader is None:
             raise ImportError(f"cannot load {module_name}")
@@ -78,7 +79,7 @@ def _let_go_first() -> None:
 
 
 def _say(replies: TextIO, message: dict[str, object]) -> None:
-    print(json.dumps(message), file=replies)  # noqa: T201
+    print(json.dumps(message), file=replies)
 
 
 if __name__ == "__main__":
