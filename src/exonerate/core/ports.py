@@ -2,16 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
-from exonerate.core.case.records import Record, RecordKind
+from exonerate.core.case.records import ChainCheck, Record, RecordKind
 from exonerate.core.instant import Instant
 from exonerate.core.json_types import JsonObject
 from exonerate.core.scene import Event, Scene
 
 Progress: TypeAlias = Callable[[str, float | None], None]
 """Called with what is being done and, where it is known, the fraction that is finished."""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A small page as it came, or why it did not: one of `status` and `error` is None."""
+
+    status: int | None
+    text: str
+    error: str | None = None
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+class PageReader(Protocol):
+    """GETs small pages (metrics, health, model lists)."""
+
+    async def __call__(self, url: str, *, timeout_s: float) -> Page:
+        """The page; that it cannot be had is an observation, not an error."""
+
+
+class CounterReader(Protocol):
+    """Knows the series of engines."""
+
+    def __call__(self, page: str) -> tuple[str | None, Mapping[str, float]]:
+        """The engine kind that a metrics page belongs to, and its canonical values."""
 
 
 class Clock(Protocol):
@@ -34,6 +59,9 @@ class Ledger(Protocol):
 
     def records(self, *, case: str | None = None, run: str | None = None) -> Sequence[Record]:
         """Every record (of a case, of a run), in order."""
+
+    def check_chain(self) -> ChainCheck:
+        """How far the ledger is what was written; damage is an answer here, not an error."""
 
     def put_blob(self, content: bytes) -> str:
         """Store raw bytes durably; returns their hex SHA-256."""

@@ -10,7 +10,7 @@ from the ledger.
 Activities of a scene run in one task group. Each begins `start_s` after the scene began, or after
 every activity named in `after` has ended well; when one of those failed, the activity is skipped
 and says so in an event of kind ``skipped``. A `Stall` trigger starts more activities while a probe
-is waiting for its answer.
+is waiting for its answer. A `background` activity ends with the last one that is not.
 
 Rules: a scene holds no secret (headers and prompts are recipes or references), every activity
 carries its own limit in time, and unknown kinds are refused by the codec in `scene_json`.
@@ -94,13 +94,15 @@ class SampleMetrics:
     every_s: float = 0.25
     start_s: float = 0.0
     after: tuple[str, ...] = ()
+    background: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchSockets:
     """TCP byte counters of every local socket that talks to `host:port`, read repeatedly.
 
-    Emits ``sockets`` events; see `adapters.sockets` for the rows.
+    Emits ``sockets`` events: `{"hop", "rows": [...] | null}`, or `{"hop", "same": true}` when
+    nothing changed since the last one; see `adapters.sockets` for a row.
     """
 
     name: str
@@ -111,6 +113,7 @@ class WatchSockets:
     every_s: float = 0.25
     start_s: float = 0.0
     after: tuple[str, ...] = ()
+    background: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,14 +189,15 @@ Activity: TypeAlias = (
 class Stall:
     """When a round of `session` has waited longer than `after_s`, play more activities, once.
 
-    With `then_give_up` the waiting round is given up as soon as those activities have ended,
-    which makes the hang provisional (it did not wait for the deadline).
+    With `give_up_ratio` the waiting round is given up, provisionally, once every probe among those
+    activities has been answered and the wait is longer than this many times the slowest of them;
+    without it, only the deadline of the session ends the wait.
     """
 
     session: str
     after_s: float
     play: tuple[Activity, ...]
-    then_give_up: bool = False
+    give_up_ratio: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -77,21 +77,42 @@ def record_hash(
     return hashlib.sha256(canonical_json(fields)).hexdigest()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChainCheck:
+    """How far a ledger is what was written into it.
+
+    `sound` are the records before the first bad one; `first_bad` is its number, None when the
+    chain is whole; `records` counts every row that could be read.
+    """
+
+    sound: tuple[Record, ...]
+    first_bad: int | None
+    records: int
+
+
+def follows(record: Record, previous: Record | None) -> bool:
+    """True when the record is unaltered and continues the chain after `previous`."""
+    computed = record_hash(
+        seq=record.seq,
+        case=record.case,
+        run=record.run,
+        kind=record.kind,
+        at=record.at,
+        body=record.body,
+        prev=record.prev,
+    )
+    if previous is None:
+        linked = record.seq == 1 and record.prev == GENESIS_HASH
+    else:
+        linked = record.seq == previous.seq + 1 and record.prev == previous.hash
+    return linked and computed == record.hash
+
+
 def first_broken(records: Iterable[Record]) -> int | None:
     """The `seq` of the first record whose hash, link or number is wrong, or None."""
-    expected_prev, expected_seq = GENESIS_HASH, 1
+    previous: Record | None = None
     for record in records:
-        computed = record_hash(
-            seq=record.seq,
-            case=record.case,
-            run=record.run,
-            kind=record.kind,
-            at=record.at,
-            body=record.body,
-            prev=record.prev,
-        )
-        sound = computed == record.hash and record.prev == expected_prev
-        if not sound or record.seq != expected_seq:
+        if not follows(record, previous):
             return record.seq
-        expected_prev, expected_seq = record.hash, record.seq + 1
+        previous = record
     return None

@@ -20,6 +20,19 @@ from exonerate.frontends.cli import exit_status
 
 COMMANDS: dict[str, tuple[str, str]] = {
     # command: (module:attribute, one-line help shown in the list)
+    "init": (
+        "exonerate.frontends.cli.init:init",
+        "Write a commented deployment file by looking at URLs.",
+    ),
+    "status": (
+        "exonerate.frontends.cli.status:status",
+        "Show every hop, engine and knob, and what is out of reach.",
+    ),
+    "ab": ("exonerate.frontends.cli.ab:command", "compare two values of one knob, blocked"),
+    "read": (
+        "exonerate.frontends.cli.read:read",
+        "Read documents and result files as graded evidence.",
+    ),
 }
 
 

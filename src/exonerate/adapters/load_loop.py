@@ -1,0 +1,304 @@
+"""The load loop: many streams on one core, read by epoll and `recvmsg`, parsed afterwards.
+
+For each wake-up the clock is read once, first thing. For each readable socket the bytes and the
+kernel's stamp are kept and, as long as the answer is an ordinary stream in its middle, nothing else
+is done. Everything rare (connecting, heads, ends, errors, deadlines) is in `load_slot` and here in
+the methods below `_read`.
+
+With `batch_s` the loop sleeps that long after each round of reads, so that more sockets are
+ready at the next: the kernel's stamps do not care when they are read. It costs that much delay
+between an answer and the next request of a closed loop, which the record shows as sending lag.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import select
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from exonerate.adapters.clock import StampClock
+from exonerate.adapters.load_request import RequestMaker
+from exonerate.adapters.load_slot import Slot, Target, Wake
+from exonerate.adapters.transport import ending_of
+from exonerate.core.instant import NS_PER_MS, NS_PER_S
+from exonerate.core.wire.end_codes import Ending
+from exonerate.core.wire.kept_answer import KEPT_BYTES_MAX, HeadMemory
+from exonerate.core.workload.plan import Plan, Work
+from exonerate.core.workload.result_blocks import RequestRecord
+
+READ_BYTES = 64 * 1024
+ANCILLARY_BYTES = 64
+CHORES_NS = 20 * NS_PER_MS
+READS_BETWEEN_CHORES_MAX = 1000
+WAIT_S_MAX = 0.02
+SLOTS_MAX = 16_384
+
+_STREAM_GOES_ON = b"\n\n\r\n"
+"""The end of a read that brought whole chunks, each with whole events, and not the last one."""
+
+
+@dataclass(slots=True)
+class LoopFacts:
+    """What the loop saw of itself."""
+
+    connections: int = 0
+    resent: int = 0
+    sent: int = 0
+    sending_lag_ns: int = 0
+    """Summed over the requests: how long after its intended time each was begun."""
+    in_flight: int = 0
+    in_flight_peak: int = 0
+    events: int = 0
+    failed: int = 0
+    ended: int = 0
+    wakes: int = 0
+    fresh_connections: bool = False
+    """The peer closes after each answer, so a new connection is opened for each request."""
+    notes: list[str] = field(default_factory=list)
+
+
+class LoadLoop:
+    """Plays one plan against one target."""
+
+    def __init__(
+        self,
+        target: Target,
+        plan: Plan,
+        maker: RequestMaker,
+        write: Callable[[RequestRecord], None],
+        *,
+        deadline_s: float,
+        time_limit_s: float,
+        batch_s: float = 0.0,
+    ) -> None:
+        self._target = target
+        self._plan = plan
+        self._maker = maker
+        self._write = write
+        self._deadline_ns = int(deadline_s * NS_PER_S)
+        self._time_limit_ns = int(time_limit_s * NS_PER_S)
+        self._batch_s = batch_s
+        self._stamps = StampClock()
+        self._heads = HeadMemory()
+        self._epoll = select.epoll()
+        self._slots: dict[int, Slot] = {}
+        self._busy: dict[Slot, int] = {}
+        self._idle: list[Slot] = []
+        self._stop = False
+        self.facts = LoopFacts()
+
+    def stop(self) -> None:
+        """End soon: give up what is in flight and write what was measured."""
+        self._stop = True
+
+    def run(self, every_chore: Callable[[], None] = lambda: None) -> None:
+        """Play the plan to its end; `every_chore` is called now and then."""
+        begun_ns = time.monotonic_ns()
+        try:
+            self._send_due(begun_ns)
+            self._turn(begun_ns, every_chore)
+            self._give_up_all()
+        finally:
+            self._close_all()
+
+    def _turn(self, begun_ns: int, every_chore: Callable[[], None]) -> None:
+        previous_ns = chores_ns = begun_ns
+        reads = 0
+        while self._busy or not self._plan.over():
+            if self._stop:
+                return
+            ready = self._epoll.poll(self._patience_s())
+            now_ns = time.monotonic_ns()
+            self._read(ready, (previous_ns, now_ns))
+            previous_ns = now_ns
+            reads += len(ready)
+            if now_ns >= chores_ns or reads > READS_BETWEEN_CHORES_MAX:
+                chores_ns, reads = now_ns + CHORES_NS, 0
+                self._chores(now_ns)
+                every_chore()
+                if now_ns - begun_ns > self._time_limit_ns:
+                    self.facts.notes.append("time limit reached")
+                    return
+            self._send_due(now_ns)
+            if self._batch_s and ready:
+                time.sleep(self._batch_s)
+
+    def _patience_s(self) -> float:
+        due_ns = self._plan.next_due_ns()
+        if due_ns is None:
+            return WAIT_S_MAX
+        return min(WAIT_S_MAX, max(0.0, (due_ns - time.monotonic_ns()) / NS_PER_S))
+
+    # The hot path.
+
+    def _read(self, ready: list[tuple[int, int]], wake: Wake) -> None:
+        slots = self._slots
+        for fd, mask in ready:
+            slot = slots[fd]
+            if slot.quick:
+                try:
+                    content, ancillary, _, _ = slot.receive(READ_BYTES, ANCILLARY_BYTES)
+                except OSError as error:
+                    self._lost(slot, error)
+                    continue
+                slot.contents.append(content)
+                slot.ancillary.append(ancillary)
+                slot.wakes.append(wake)
+                if content[-4:] != _STREAM_GOES_ON:
+                    self._look(slot, content)
+            else:
+                self._attend(slot, mask, wake)
+
+    # What is rare.
+
+    def _look(self, slot: Slot, content: bytes) -> None:
+        if not content:
+            for kept in (slot.contents, slot.ancillary, slot.wakes):
+                kept.pop()
+            self._over(slot, "fin")
+            return
+        ending = slot.look()
+        if ending is not None:
+            self._over(slot, ending)
+
+    def _attend(self, slot: Slot, mask: int, wake: Wake) -> None:
+        """Connecting, writing, heads, and every answer that must be read piece by piece."""
+        ending: Ending | None = None
+        if slot.wants_to_write() and mask & ~select.EPOLLIN:
+            ending = slot.writable()
+        if ending is None and mask & (select.EPOLLIN | select.EPOLLHUP | select.EPOLLERR):
+            ending = self._receive(slot, wake)
+        if ending is not None:
+            self._over(slot, ending)
+        elif slot.work is not None:
+            self._renew_interest(slot)
+
+    def _receive(self, slot: Slot, wake: Wake) -> Ending | None:
+        try:
+            content, ancillary, _, _ = slot.receive(READ_BYTES, ANCILLARY_BYTES)
+        except BlockingIOError:
+            return None
+        except OSError as error:
+            return ending_of(error)
+        return slot.keep(content, ancillary, wake) if content else "fin"
+
+    def _lost(self, slot: Slot, error: OSError) -> None:
+        if error.errno not in (errno.EAGAIN, errno.EINTR):
+            self._over(slot, ending_of(error))
+
+    def _over(self, slot: Slot, ending: Ending) -> None:
+        """The request of this slot has ended, or must be sent again, or the slot was idle."""
+        if slot.work is None:
+            self._drop(slot)
+            return
+        if ending in ("fin", "reset") and slot.unanswered():
+            self._send_again(slot)
+            return
+        now_ns = time.monotonic_ns()
+        record, facts = slot.record(ending, now_ns)
+        work, slot.work = slot.work, None
+        del self._busy[slot]
+        self._account(record)
+        self._write(record)
+        keep = facts.reusable and ending == "framed" and not self.facts.fresh_connections
+        if keep:
+            self._idle.append(slot)
+        else:
+            self._drop(slot)
+        self._plan.ended(work, record.ended_ns)
+
+    def _send_again(self, slot: Slot) -> None:
+        """A reused connection that the peer had closed: once more, on a new one, on record."""
+        self.facts.resent += 1
+        if not self.facts.fresh_connections:
+            self.facts.fresh_connections = True
+            self.facts.notes.append(
+                "the peer closes connections after an answer; each request uses a new one"
+            )
+        self._forget(slot)
+        slot.resend()
+        self._register(slot)
+
+    def _account(self, record: RequestRecord) -> None:
+        facts = self.facts
+        facts.ended += 1
+        facts.events += record.events
+        facts.failed += not record.complete
+
+    # Sending.
+
+    def _send_due(self, now_ns: int) -> None:
+        while (work := self._plan.take(now_ns)) is not None:
+            self._begin(work)
+        self.facts.in_flight = len(self._busy)
+        self.facts.in_flight_peak = max(self.facts.in_flight_peak, len(self._busy))
+
+    def _begin(self, work: Work) -> None:
+        slot = self._idle.pop() if self._idle else Slot(self._target, self._stamps, self._heads)
+        request = self._maker.make(work)
+        begun_ns = time.monotonic_ns()
+        self.facts.sending_lag_ns += begun_ns - work.intended_ns
+        self.facts.sent += 1
+        opened = slot.begin(work, request, now_ns=begun_ns, deadline_ns=self._deadline_ns)
+        self._busy[slot] = begun_ns
+        if opened:
+            self._register(slot)
+        else:
+            self._renew_interest(slot)
+
+    def _register(self, slot: Slot) -> None:
+        self.facts.connections += 1
+        self._slots[slot.fd] = slot
+        slot.interest = _interest(slot)
+        self._epoll.register(slot.fd, slot.interest)
+
+    def _renew_interest(self, slot: Slot) -> None:
+        interest = _interest(slot)
+        if interest != slot.interest:
+            slot.interest = interest
+            self._epoll.modify(slot.fd, interest)
+
+    # Chores.
+
+    def _chores(self, now_ns: int) -> None:
+        """Deadlines, clocks and bounds; about every 20 ms."""
+        self._stamps.resync(now_ns)
+        self.facts.wakes += 1
+        late = [slot for slot in self._busy if now_ns > slot.deadline_ns]
+        for slot in late:
+            self._over(slot, "given-up")
+        for slot in self._busy:
+            if slot.quick and sum(map(len, slot.contents)) > KEPT_BYTES_MAX:
+                slot.answer.look_closer(slot.contents)
+                slot.quick = False
+
+    def _give_up_all(self) -> None:
+        for slot in list(self._busy):
+            record, _ = slot.record("given-up", time.monotonic_ns())
+            slot.work = None
+            self._account(record)
+            self._write(record)
+        self._busy.clear()
+
+    def _drop(self, slot: Slot) -> None:
+        self._forget(slot)
+        with contextlib.suppress(ValueError):
+            self._idle.remove(slot)
+        slot.close()
+
+    def _forget(self, slot: Slot) -> None:
+        # Closing the descriptor takes it out of the epoll set (epoll(7)).
+        self._slots.pop(slot.fd, None)
+
+    def _close_all(self) -> None:
+        for slot in list(self._slots.values()):
+            slot.close()
+        self._slots.clear()
+        self._epoll.close()
+
+
+def _interest(slot: Slot) -> int:
+    return select.EPOLLIN | (select.EPOLLOUT if slot.wants_to_write() else 0)

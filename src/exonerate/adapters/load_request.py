@@ -1,0 +1,93 @@
+"""Makes the requests of a load run quickly: one template, a fresh salt in each.
+
+The salt is a handful of seeded words at the very beginning of the prompt, so that no two requests
+share a prefix and no prefix cache is hit by accident, while the length stays the same. Everything
+behind it is made once.
+"""
+
+from __future__ import annotations
+
+import random
+import secrets
+from dataclasses import dataclass, replace
+
+from exonerate.adapters.address import Address
+from exonerate.adapters.request import build_request
+from exonerate.core.scene import RequestRecipe
+from exonerate.core.workload.plan import Work
+from exonerate.core.workload.prompts import chat_body
+from exonerate.core.workload.words import WORDS
+
+SALT_WORDS = 6
+_SALT_MARK = "qqsaltqq"
+_ID_MARK = "qqrequestidqq"
+_SPAN_MARK = "qqspanqq"
+
+
+@dataclass(frozen=True, slots=True)
+class _Template:
+    """A request cut at the places that differ: head, body before and after the salt."""
+
+    head: bytes
+    opening: bytes
+    rest: bytes
+
+
+class RequestMaker:
+    """The bytes of each request of one cell."""
+
+    def __init__(
+        self, address: Address, recipe: RequestRecipe, *, cell: str, body: bytes | None
+    ) -> None:
+        self._address = address
+        self._cell = cell
+        self._body = body
+        self._run = secrets.token_hex(6)
+        self._salted = recipe.prompt.salt == "" and body is None
+        self._shared_by_rounds = recipe.prompt.growth_tokens > 0
+        self._seed = recipe.prompt.seed
+        tokens = max(1, recipe.prompt.prompt_tokens - (SALT_WORDS if self._salted else 0))
+        self._recipe = replace(recipe, prompt=replace(recipe.prompt, prompt_tokens=tokens))
+        self._templates: dict[int, _Template] = {}
+
+    def policy(self) -> dict[str, str | int]:
+        """How the prompts were made, for the record."""
+        if self._body is not None:
+            kind = "the victim's own body, the same in each request"
+        elif self._salted:
+            kind = f"each request begins with {SALT_WORDS} words of its own: no shared prefix"
+        else:
+            kind = "every request has the same salt: shared prefix"
+        return {"prompts": kind, "seed": self._seed, "cell": self._cell}
+
+    def make(self, work: Work) -> bytes:
+        """One whole request."""
+        template = self._templates.get(work.round_number)
+        if template is None:
+            template = self._templates[work.round_number] = self._template(work.round_number)
+        salt = self._salt(work) if self._salted else b""
+        length = len(template.opening) + len(salt) + len(template.rest)
+        head = template.head.replace(_ID_MARK.encode(), b"%s-%d" % (self._run.encode(), work.index))
+        head = head.replace(_SPAN_MARK.encode(), b"%016x" % (work.index + 1))
+        return b"%scontent-length: %d\r\n\r\n%s%s%s" % (
+            head,
+            length,
+            template.opening,
+            salt,
+            template.rest,
+        )
+
+    def _salt(self, work: Work) -> bytes:
+        # All rounds of a session share their beginning, as an agent's do.
+        unit = work.lane if self._shared_by_rounds else work.index
+        rng = random.Random(f"{self._seed}/{self._cell}/{unit}")
+        return (" ".join(rng.choices(WORDS, k=SALT_WORDS)) + " ").encode()
+
+    def _template(self, round_number: int) -> _Template:
+        mark = _SALT_MARK if self._salted else ""
+        body = chat_body(self._recipe, round_number, template=self._body, opening=mark)
+        request = build_request(self._address, self._recipe, b"", request_id=_ID_MARK)
+        head = request.content.rpartition(b"content-length: ")[0]
+        span = request.span_id.encode()
+        opening, _, rest = body.partition(mark.encode()) if mark else (body, b"", b"")
+        return _Template(head.replace(span, _SPAN_MARK.encode()), opening, rest)

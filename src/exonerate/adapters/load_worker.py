@@ -1,0 +1,176 @@
+"""The load worker: a process of its own that plays one cell and writes a spool of blocks.
+
+`python -m exonerate.adapters.load_worker` reads one JSON job on stdin, writes request blocks
+into the job's spool file while it runs, a line of JSON about its progress on stdout a few times
+a second, and a last line of facts about itself. SIGTERM ends it early with everything measured so
+far on disk. It imports neither numpy nor scipy, so that it starts fast and stays small.
+"""
+
+from __future__ import annotations
+
+import gc
+import resource
+import signal
+import socket
+import ssl
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import orjson
+
+from exonerate.adapters.address import Address, parse_address
+from exonerate.adapters.load_loop import LoadLoop
+from exonerate.adapters.load_request import RequestMaker
+from exonerate.adapters.load_slot import Target
+from exonerate.core.instant import NS_PER_MS, NS_PER_S
+from exonerate.core.scene import PromptRecipe, RequestRecipe
+from exonerate.core.wire.dialects import dialect_of_path
+from exonerate.core.workload.plan import ClosedPlan, OpenPlan, Plan, SessionPlan
+from exonerate.core.workload.result_blocks import WARM_UP, RequestRecord, encode_request
+
+PROGRESS_NS = 250 * NS_PER_MS
+SPOOL_BUFFER_BYTES = 256 * 1024
+
+
+def main() -> None:
+    """Play the job on stdin."""
+    gc.disable()
+    job = orjson.loads(sys.stdin.buffer.readline())
+    with Path(job["spool"]).open("wb", buffering=SPOOL_BUFFER_BYTES) as spool:
+        _Worker(job, spool).run()
+
+
+class _Worker:
+    """One job."""
+
+    def __init__(self, job: Mapping[str, Any], spool: BinaryIO) -> None:
+        self._job = job
+        self._spool = spool
+        self._cell: int = job.get("cell_number", 0)
+        self._number: int = job.get("worker", 0)
+        self._warm_up: int = job.get("warmup_requests", 0)
+        self._index_step: int = job.get("index_step", 1)
+        self._progress_ns = 0
+        self._lateness: list[int] = []
+        recipe = _recipe(job["request"])
+        address = parse_address(job["url"])
+        body = job.get("body")
+        self._maker = RequestMaker(
+            address, recipe, cell=job["cell"], body=body.encode() if body else None
+        )
+        self._loop = LoadLoop(
+            _target(address, recipe.path),
+            _plan(job["plan"]),
+            self._maker,
+            self._write,
+            deadline_s=job["deadline_s"],
+            time_limit_s=job["time_limit_s"],
+            batch_s=job.get("batch_s", 0.0),
+        )
+
+    def run(self) -> None:
+        """Play it, and say at the end what it cost."""
+        signal.signal(signal.SIGTERM, lambda *_: self._loop.stop())
+        signal.signal(signal.SIGINT, lambda *_: self._loop.stop())
+        before = _cpu_s()
+        begun_ns = time.monotonic_ns()
+        self._loop.run(self._report_progress)
+        ended_ns = time.monotonic_ns()
+        self._spool.flush()
+        facts = self._loop.facts
+        _say(
+            {
+                "type": "facts",
+                "worker": self._number,
+                "begun_ns": begun_ns,
+                "ended_ns": ended_ns,
+                "cpu_s": _cpu_s() - before,
+                "cpu_total_s": _cpu_s(),
+                "resident_kib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss,
+                "connections": facts.connections,
+                "resent": facts.resent,
+                "sent": facts.sent,
+                "sending_lag_ns": facts.sending_lag_ns,
+                "in_flight_peak": facts.in_flight_peak,
+                "events": facts.events,
+                "failed": facts.failed,
+                "notes": facts.notes,
+                "policy": self._maker.policy(),
+            }
+        )
+
+    def _write(self, record: RequestRecord) -> None:
+        record.cell = self._cell
+        record.worker = self._number
+        if record.index < self._warm_up:
+            record.flags |= WARM_UP
+        record.index = record.index * self._index_step + self._number
+        self._spool.write(encode_request(record))
+
+    def _report_progress(self) -> None:
+        now_ns = time.monotonic_ns()
+        if now_ns - self._progress_ns < PROGRESS_NS:
+            return
+        self._progress_ns = now_ns
+        facts = self._loop.facts
+        _say(
+            {
+                "type": "progress",
+                "worker": self._number,
+                "ended": facts.ended,
+                "failed": facts.failed,
+                "events": facts.events,
+                "in_flight": facts.in_flight,
+            }
+        )
+
+
+def _say(value: Mapping[str, Any]) -> None:
+    sys.stdout.buffer.write(orjson.dumps(value) + b"\n")
+    sys.stdout.buffer.flush()
+
+
+def _recipe(value: Mapping[str, Any]) -> RequestRecipe:
+    fields = dict(value)
+    fields["prompt"] = PromptRecipe(**fields["prompt"])
+    fields["headers"] = tuple((name, text) for name, text in fields.get("headers", ()))
+    return RequestRecipe(**fields)
+
+
+def _plan(value: Mapping[str, Any]) -> Plan:
+    match value["kind"]:
+        case "closed":
+            return ClosedPlan(concurrency=value["concurrency"], requests=value["requests"])
+        case "open":
+            return OpenPlan(value["offsets_ns"], time.monotonic_ns())
+        case "sessions":
+            return SessionPlan(
+                concurrency=value["concurrency"],
+                sessions=value["sessions"],
+                rounds=value["rounds"],
+                think_ns=int(value["think_s"] * NS_PER_S),
+            )
+        case kind:
+            raise AssertionError(f"unknown plan {kind}")
+
+
+def _target(address: Address, path: str) -> Target:
+    found = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
+    family, _, _, _, place = found[0]
+    context = None
+    if address.secure:
+        context = ssl.create_default_context()
+        context.set_alpn_protocols(["http/1.1"])
+    return Target(int(family), place, address.host, context, dialect_of_path(path))
+
+
+def _cpu_s() -> float:
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return usage.ru_utime + usage.ru_stime
+
+
+if __name__ == "__main__":
+    main()

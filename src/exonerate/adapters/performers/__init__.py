@@ -1,0 +1,1 @@
+"""What each type of activity does to the world; the player decides when."""

@@ -1,0 +1,31 @@
+"""Performs load cells."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from exonerate.adapters.load import play_cell
+from exonerate.adapters.player import ActivityFailed, Stage
+from exonerate.core.scene import Activity, LoadCell
+
+
+class LoadPerformer:
+    """Plays `LoadCell`s; `folder` and `urls` are as for probes."""
+
+    def __init__(self, folder: Path, urls: Mapping[str, str]) -> None:
+        self._folder = folder
+        self._urls = urls
+
+    async def __call__(self, activity: Activity, stage: Stage) -> None:
+        """One ``cell`` event with a row for each request."""
+        assert isinstance(activity, LoadCell)
+        stage.progress(f"{activity.name}: {activity.requests} requests", None)
+        reference = activity.request.body_ref
+        body = None if reference is None else (self._folder / reference).read_bytes()
+        cell = replace(activity, url=self._urls.get(activity.hop, activity.url))
+        measured = await play_cell(cell, clock=stage.clock, body=body)
+        stage.emit(activity.name, "cell", measured)
+        if not measured["rows"]:
+            raise ActivityFailed("no request was sent")

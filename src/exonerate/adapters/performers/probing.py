@@ -1,0 +1,122 @@
+"""Performs probe sessions, and obeys the triggers that fire while one of their rounds waits."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from exonerate.adapters.player import ActivityFailed, Stage, seconds_since
+from exonerate.adapters.prober import StallWatch, play_session
+from exonerate.core.json_types import JsonObject
+from exonerate.core.scene import Activity, ProbeSession, Stall
+from exonerate.core.wire.exchange import Exchange
+from exonerate.core.wire.exchange_json import exchange_to_json
+
+
+class ProbePerformer:
+    """Plays `ProbeSession`s.
+
+    Args:
+        folder: where the victim's own request body lies.
+        urls: hop name -> URL as the operator wrote it; a recorded scene may hold it redacted.
+        headers: the victim's own headers, which no scene holds.
+    """
+
+    def __init__(
+        self, folder: Path, urls: Mapping[str, str], headers: tuple[tuple[str, str], ...]
+    ) -> None:
+        self._folder = folder
+        self._urls = urls
+        self._headers = headers
+
+    async def __call__(self, activity: Activity, stage: Stage) -> None:
+        """Send the rounds; a round that is given up or fails is an event, not an error."""
+        assert isinstance(activity, ProbeSession)
+        activity = self._as_written(activity)
+        run = _ProbeRun(activity, stage)
+        trigger = stage.triggers.get(activity.name)
+        watch = StallWatch(((trigger.after_s, run.on_stall),)) if trigger else None
+        await play_session(
+            activity,
+            clock=stage.clock,
+            emit=run.on_exchange,
+            stall=watch,
+            give_up=run.give_up if trigger else None,
+            body=self._body(activity),
+        )
+        if not run.last_was_complete:
+            raise ActivityFailed("a round did not complete")
+
+    def _as_written(self, activity: ProbeSession) -> ProbeSession:
+        request = replace(activity.request, headers=(*activity.request.headers, *self._headers))
+        return replace(activity, url=self._urls.get(activity.hop, activity.url), request=request)
+
+    def _body(self, activity: ProbeSession) -> bytes | None:
+        reference = activity.request.body_ref
+        return None if reference is None else (self._folder / reference).read_bytes()
+
+
+class _ProbeRun:
+    """One session while it is played."""
+
+    def __init__(self, session: ProbeSession, stage: Stage) -> None:
+        self._session = session
+        self._stage = stage
+        self._ended_rounds: set[int] = set()
+        self.last_was_complete = False
+        self.give_up = asyncio.Event()
+
+    def on_exchange(self, exchange: Exchange) -> None:
+        self._ended_rounds.add(exchange.round)
+        self.last_was_complete = exchange.complete
+        self._stage.emit(self._session.name, "exchange", exchange_to_json(exchange))
+        state = "ok" if exchange.complete else f"failed ({exchange.end})"
+        self._stage.progress(f"{self._session.name} round {exchange.round}: {state}", None)
+
+    def on_stall(self, round_number: int) -> None:
+        trigger = self._stage.triggers[self._session.name]
+        self._stage.emit(
+            self._session.name, "stalled", {"round": round_number, "after_s": trigger.after_s}
+        )
+        text = f"{self._session.name} round {round_number}: silent for {trigger.after_s:.1f} s"
+        self._stage.progress(f"{text}; looking at everything else", None)
+        self._stage.start(self._look_around(trigger, round_number))
+
+    async def _look_around(self, trigger: Stall, round_number: int) -> None:
+        stalled_ns = self._stage.clock.now()
+        await self._stage.play_more(trigger.play)
+        if trigger.give_up_ratio is None:
+            return
+        slowest_s = self._slowest_answer_s(trigger)
+        if slowest_s is None:
+            return
+        limit_s = trigger.give_up_ratio * slowest_s
+        remaining_s = limit_s - trigger.after_s - seconds_since(self._stage.clock, stalled_ns)
+        await asyncio.sleep(max(0.0, remaining_s))
+        if round_number not in self._ended_rounds:
+            self.give_up.set()
+
+    def _slowest_answer_s(self, trigger: Stall) -> float | None:
+        """The slowest of the probes asked meanwhile; None unless all of them were answered."""
+        names = {a.name for a in trigger.play if isinstance(a, ProbeSession)}
+        exchanges = [
+            event.data
+            for event in self._stage.events
+            if event.activity in names and event.kind == "exchange"
+        ]
+        if len({str(e["session"]) for e in exchanges}) < len(names) or not exchanges:
+            return None
+        if not all(_answered(exchange) for exchange in exchanges):
+            return None
+        return max((_number(e["ended_ns"]) - _number(e["begun_ns"])) / 1e9 for e in exchanges)
+
+
+def _answered(exchange: JsonObject) -> bool:
+    return exchange["given_up"] == "no" and exchange["first_token_ns"] is not None
+
+
+def _number(value: object) -> int:
+    assert isinstance(value, int)
+    return value

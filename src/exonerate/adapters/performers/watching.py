@@ -1,0 +1,92 @@
+"""Performs the activities that only look: metrics pages and socket counters."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+
+from exonerate.adapters.http_get import get_page
+from exonerate.adapters.player import Stage
+from exonerate.adapters.sockets import SocketRow, tcp_sockets
+from exonerate.core.instant import NS_PER_S
+from exonerate.core.json_types import JsonObject
+from exonerate.core.ports import CounterReader, Page
+from exonerate.core.scene import Activity, SampleMetrics, WatchSockets
+
+METRICS_TIMEOUT_S = 2.0
+
+
+class MetricsPerformer:
+    """Reads a metrics page several times and turns it into canonical values.
+
+    Args:
+        read_counters: knows the series of engines.
+        urls: hop name -> metrics URL as the operator wrote it.
+    """
+
+    def __init__(self, read_counters: CounterReader, urls: Mapping[str, str]) -> None:
+        self._read_counters = read_counters
+        self._urls = urls
+
+    async def __call__(self, activity: Activity, stage: Stage) -> None:
+        """One ``metrics`` event for each reading, also where the page does not answer."""
+        assert isinstance(activity, SampleMetrics)
+        url = self._urls.get(activity.hop, activity.url)
+        for number in range(activity.count):
+            if number > 0:
+                await asyncio.sleep(activity.every_s)
+            asked_ns = stage.clock.now()
+            page = await get_page(url, timeout_s=METRICS_TIMEOUT_S)
+            age_s = (stage.clock.now() - asked_ns) / NS_PER_S
+            stage.emit(activity.name, "metrics", self._reading(activity, page, age_s))
+
+    def _reading(self, activity: SampleMetrics, page: Page, age_s: float) -> JsonObject:
+        if page.status != 200:
+            error = page.error or f"HTTP status {page.status}"
+            return {"hop": activity.hop, "values": None, "error": error, "took_s": age_s}
+        kind, values = self._read_counters(page.text)
+        return {"hop": activity.hop, "engine": kind, "values": dict(values), "took_s": age_s}
+
+
+class SocketPerformer:
+    """Reads the byte counters of every socket of this host that talks to one address."""
+
+    async def __call__(self, activity: Activity, stage: Stage) -> None:
+        """One ``sockets`` event for each reading; a single one where the kernel refuses."""
+        assert isinstance(activity, WatchSockets)
+        before: list[JsonObject] | None = None
+        for number in range(activity.count):
+            if number > 0:
+                await asyncio.sleep(activity.every_s)
+            try:
+                rows = [_shown(row) for row in tcp_sockets() if _talks_to(row, activity.port)]
+            except OSError as error:
+                data: JsonObject = {"hop": activity.hop, "rows": None, "error": str(error)}
+                stage.emit(activity.name, "sockets", data)
+                return
+            same = rows == before
+            stage.emit(
+                activity.name,
+                "sockets",
+                {"hop": activity.hop, "same": True}
+                if same
+                else {"hop": activity.hop, "rows": rows},
+            )
+            before = rows
+
+
+def _talks_to(row: SocketRow, port: int) -> bool:
+    return port in (row.local_port, row.peer_port) and row.state != "LISTEN"
+
+
+def _shown(row: SocketRow) -> JsonObject:
+    """What the diagnosis reads of a row; a scene holds hundreds of them."""
+    return {
+        "local_port": row.local_port,
+        "peer_port": row.peer_port,
+        "state": row.state,
+        "sent_bytes": row.sent_bytes,
+        "received_bytes": row.received_bytes,
+        "unread_bytes": row.unread_bytes,
+        "retransmits": row.retransmits,
+    }

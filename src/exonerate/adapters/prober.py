@@ -1,0 +1,263 @@
+"""Plays a probe session: rounds sent at one hop the way the victim sends them.
+
+One `Exchange` is emitted for each round that was begun, as soon as it ends. Whatever the hop does
+is an observation; nothing is retried. The one thing a session does on its own is what every pooled
+client does: when the peer closed the reused connection before the next request was written, it
+opens a new one and says so (`closed_while_idle`).
+
+A round *waits* while no meaningful event has come for some time, be it before the head or between
+two events. `StallWatch` tells somebody about it while it lasts; setting `give_up` ends the round
+that is waiting. A round that was given up closes its connection at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from exonerate.adapters.address import parse_address
+from exonerate.adapters.clock import StampClock
+from exonerate.adapters.request import Request, authorization, build_request
+from exonerate.adapters.transport import Connection, ConnectionLost, Dialer
+from exonerate.core.instant import NS_PER_S, seconds_between
+from exonerate.core.ports import Clock
+from exonerate.core.scene import ProbeSession
+from exonerate.core.wire.dialects import dialect_of_path
+from exonerate.core.wire.end_codes import Ending
+from exonerate.core.wire.exchange import ConnectionFacts, Exchange, GivenUp
+from exonerate.core.wire.recorder import ExchangeRecorder
+from exonerate.core.workload.prompts import chat_body
+
+
+@dataclass(frozen=True, slots=True)
+class StallWatch:
+    """Whom to tell when a round waits: (seconds without a meaningful event, callback(round)).
+
+    Each callback fires at most once in a session, on the event loop, while the round still waits.
+    """
+
+    alarms: tuple[tuple[float, Callable[[int], None]], ...]
+
+
+async def play_session(
+    session: ProbeSession,
+    *,
+    clock: Clock,
+    emit: Callable[[Exchange], None],
+    stall: StallWatch | None = None,
+    give_up: asyncio.Event | None = None,
+    body: bytes | None = None,
+) -> None:
+    """Send the rounds; `body` is the victim's own request body where the recipe names one."""
+    playing = _Session(session, clock, emit, body)
+    vigil = _Vigil(stall)
+    async with asyncio.TaskGroup() as group:
+        relay = group.create_task(vigil.obey(give_up)) if give_up else None
+        try:
+            await playing.play(vigil, give_up)
+        finally:
+            playing.close()
+            vigil.rest()
+            if relay:
+                relay.cancel()
+
+
+class _Vigil:
+    """Watches one round at a time: rings the alarms, and ends the round when told to."""
+
+    def __init__(self, stall: StallWatch | None) -> None:
+        self._waiting_for = list(stall.alarms) if stall else []
+        self._timers: list[asyncio.TimerHandle] = []
+        self._scope: asyncio.Timeout | None = None
+        self._recorder: ExchangeRecorder | None = None
+        self._round = 0
+        self.given_up: GivenUp = "deadline"
+
+    def begin(self, scope: asyncio.Timeout, recorder: ExchangeRecorder, round_number: int) -> None:
+        self._scope, self._recorder, self._round = scope, recorder, round_number
+        self.given_up = "deadline"
+        for alarm in self._waiting_for:
+            self._arm(alarm, alarm[0])
+
+    def rest(self) -> None:
+        for timer in self._timers:
+            timer.cancel()
+        self._timers.clear()
+        self._scope = self._recorder = None
+
+    async def obey(self, give_up: asyncio.Event) -> None:
+        """End the waiting round whenever the event is set."""
+        while True:
+            await give_up.wait()
+            give_up.clear()
+            if self._scope is not None:
+                self.given_up = "provisional"
+                self._scope.reschedule(asyncio.get_running_loop().time())
+
+    def _arm(self, alarm: tuple[float, Callable[[int], None]], in_s: float) -> None:
+        loop = asyncio.get_running_loop()
+        self._timers.append(loop.call_later(max(0.0, in_s), self._due, alarm))
+
+    def _due(self, alarm: tuple[float, Callable[[int], None]]) -> None:
+        if self._recorder is None:
+            return
+        now_ns = int(asyncio.get_running_loop().time() * NS_PER_S)
+        waited_s = seconds_between(self._recorder.last_progress_ns, now_ns)
+        if waited_s < alarm[0]:
+            self._arm(alarm, max(alarm[0] - waited_s, 0.001))
+            return
+        self._waiting_for.remove(alarm)
+        alarm[1](self._round)
+
+
+class _Session:
+    """The rounds and the connection that they share."""
+
+    def __init__(
+        self,
+        session: ProbeSession,
+        clock: Clock,
+        emit: Callable[[Exchange], None],
+        body: bytes | None,
+    ) -> None:
+        self._session = session
+        self._clock = clock
+        self._emit = emit
+        self._body = body
+        self._address = parse_address(session.url)
+        self._dialer = Dialer(self._address, StampClock())
+        self._connection: Connection | None = None
+        # A missing key is the operator's to set before anything is sent.
+        authorization(session.request)
+
+    async def play(self, vigil: _Vigil, give_up: asyncio.Event | None) -> None:
+        """Every round, until one fails where that ends the session."""
+        for round_number in range(1, self._session.rounds + 1):
+            if round_number > 1 and self._session.think_s > 0:
+                await asyncio.sleep(self._session.think_s)
+            if give_up is not None:
+                # What was set while nothing waited is not meant for the round to come.
+                give_up.clear()
+            exchange = await self._round(round_number, vigil)
+            self._emit(exchange)
+            if self._session.stop_after_failure and not exchange.complete:
+                return
+
+    def close(self) -> None:
+        """Close what is still open."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    async def _round(self, round_number: int, vigil: _Vigil) -> Exchange:
+        recipe = self._session.request
+        request = build_request(
+            self._address, recipe, chat_body(recipe, round_number, template=self._body)
+        )
+        recorder = ExchangeRecorder(
+            session=self._session.name,
+            hop=self._session.hop,
+            round_number=round_number,
+            dialect=dialect_of_path(recipe.path),
+        )
+        recorder.request_id = request.request_id
+        recorder.begun_ns = self._clock.now()
+        try:
+            async with asyncio.timeout(self._session.deadline_s) as scope:
+                vigil.begin(scope, recorder, round_number)
+                return await self._exchange(recorder, request)
+        except TimeoutError:
+            return self._given_up(recorder, vigil.given_up)
+        except asyncio.CancelledError:
+            self._emit(self._given_up(recorder, "interrupted"))
+            raise
+        finally:
+            vigil.rest()
+
+    async def _exchange(self, recorder: ExchangeRecorder, request: Request) -> Exchange:
+        try:
+            connection = await self._connect(recorder)
+            connection.send(request.content)
+            recorder.request_bytes = len(request.content)
+            ending = await _receive(connection, recorder)
+        except ConnectionLost as lost:
+            ended_ns = self._clock.now()
+            self._note_dialling(recorder)
+            self.close()
+            return recorder.ended(lost.ending, ended_ns, error=lost.error)
+        ended_ns = self._clock.now()
+        connection.poll()
+        fin_seen = connection.eof_ns is not None
+        exchange = recorder.ended(ending, ended_ns, fin_seen=fin_seen)
+        if not recorder.reusable or self._session.connection == "fresh":
+            self.close()
+        return exchange
+
+    async def _connect(self, recorder: ExchangeRecorder) -> Connection:
+        """The kept connection where it is still good, else a new one."""
+        kept, facts = self._kept(recorder)
+        if kept is not None:
+            recorder.connection = facts
+            return kept
+        recorder.connection = replace(facts, ordinal=self._dialer.opened + 1)
+        try:
+            connection = await self._dialer.dial()
+        finally:
+            self._note_dialling(recorder)
+        self._connection = connection
+        recorder.secured_ns = connection.secured_ns
+        recorder.connection = replace(
+            recorder.connection,
+            local_port=connection.local_port,
+            addresses_tried=connection.addresses_tried,
+        )
+        return connection
+
+    def _kept(self, recorder: ExchangeRecorder) -> tuple[Connection | None, ConnectionFacts]:
+        """The kept connection and its facts, or None and the facts of the one that will be."""
+        fresh = ConnectionFacts(ordinal=0, request_number=1, age_s=0.0, idle_s=0.0, local_port=None)
+        kept = self._connection
+        if kept is None:
+            return None, fresh
+        kept.poll()
+        unsolicited = sum(len(read.content) for read in kept.reads)
+        closed = kept.eof_ns is not None or kept.lost is not None
+        if closed or unsolicited:
+            self.close()
+            return None, replace(fresh, closed_while_idle=closed, unsolicited_bytes=unsolicited)
+        begun_ns = recorder.begun_ns
+        return kept, ConnectionFacts(
+            ordinal=kept.ordinal,
+            request_number=kept.requests + 1,
+            age_s=seconds_between(kept.connected_ns, begun_ns),
+            idle_s=seconds_between(kept.last_byte_ns, begun_ns),
+            local_port=kept.local_port,
+            addresses_tried=kept.addresses_tried,
+        )
+
+    def _note_dialling(self, recorder: ExchangeRecorder) -> None:
+        if recorder.connection is None or recorder.connection.request_number == 1:
+            recorder.resolved_ns = self._dialer.resolved_ns
+            recorder.connected_ns = self._dialer.connected_ns
+
+    def _given_up(self, recorder: ExchangeRecorder, given_up: GivenUp) -> Exchange:
+        ended_ns = self._clock.now()
+        self.close()
+        return recorder.ended("given-up", ended_ns, given_up=given_up)
+
+
+async def _receive(connection: Connection, recorder: ExchangeRecorder) -> Ending:
+    """Feed the recorder until the answer is over; raises ConnectionLost where it breaks off."""
+    while True:
+        recorder.written_ns = connection.written_ns
+        while (read := connection.take_read()) is not None:
+            recorder.read(read)
+        if recorder.finished:
+            return "broken" if recorder.broken else "framed"
+        if connection.eof_ns is not None:
+            recorder.eof(connection.eof_ns)
+            return "fin"
+        if connection.lost is not None:
+            raise connection.lost
+        await connection.change()

@@ -1,0 +1,59 @@
+"""The bytes of one request."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from dataclasses import dataclass
+
+from exonerate.adapters.address import Address
+from exonerate.core.scene import RequestRecipe
+from exonerate.core.version import USER_AGENT
+from exonerate.core.wire.coding import ACCEPTED_CODINGS
+from exonerate.errors import ExonerateError
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Head and body as they go out, and the ids that were put on them."""
+
+    content: bytes
+    request_id: str
+    span_id: str
+
+
+def build_request(
+    address: Address, recipe: RequestRecipe, body: bytes, *, request_id: str | None = None
+) -> Request:
+    """A POST of the body; the recipe's own headers replace ours of the same name."""
+    request_id = request_id or f"exonerate-{secrets.token_hex(8)}"
+    span_id = secrets.token_hex(8)
+    headers = {
+        "host": address.authority,
+        "user-agent": USER_AGENT,
+        "accept": "text/event-stream" if recipe.stream else "application/json",
+        "accept-encoding": ACCEPTED_CODINGS,
+        "content-type": "application/json",
+        "x-request-id": request_id,
+        "traceparent": f"00-{secrets.token_hex(16)}-{span_id}-01",
+    }
+    headers.update(authorization(recipe))
+    headers.update((name.lower(), value) for name, value in recipe.headers)
+    headers["content-length"] = str(len(body))
+    lines = [f"POST {address.target(recipe.path)} HTTP/1.1"]
+    lines.extend(f"{name}: {value}" for name, value in headers.items())
+    head = "\r\n".join([*lines, "", ""]).encode("latin-1", "replace")
+    return Request(head + body, request_id, span_id)
+
+
+def authorization(recipe: RequestRecipe) -> dict[str, str]:
+    """The header with the key; raises ExonerateError when its variable is not set."""
+    if recipe.api_key_env is None:
+        return {}
+    key = os.environ.get(recipe.api_key_env)
+    if not key:
+        raise ExonerateError(
+            f"the environment variable `{recipe.api_key_env}` holds no API key",
+            f"export {recipe.api_key_env}=…, or take `api_key_env` out of the deployment file",
+        )
+    return {"authorization": f"Bearer {key}"}

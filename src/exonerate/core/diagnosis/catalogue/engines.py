@@ -1,0 +1,103 @@
+"""Suspects that live in an engine, and the healthy engines that only look guilty."""
+
+from __future__ import annotations
+
+from exonerate.core.diagnosis.suspect import SuspectClass
+
+_ENGINES = ("engine", "prefill", "decode")
+
+
+def _any(*values: str) -> frozenset[str]:
+    return frozenset(values)
+
+
+SATURATED = SuspectClass(
+    slug="saturated",
+    layer="engine",
+    roles=_ENGINES,
+    prior=0.12,
+    mechanism="has more work than it can do at once, so requests wait their turn",
+    predicts={
+        "through": _any("slow", "hang", "mixed"),
+        "engine-meanwhile": _any("queueing"),
+        "ended-by": _any("us", "nobody"),
+    },
+    is_fault=False,
+    flips="with less load the same requests are quick",
+    settings=("add capacity, or limit admission in front of the engine",),
+)
+LONG_PREFILL = SuspectClass(
+    slug="long-prefill",
+    layer="engine",
+    roles=_ENGINES,
+    prior=0.06,
+    mechanism="reads a long prompt before its first token",
+    predicts={
+        "through": _any("slow"),
+        "engine-meanwhile": _any("progressing"),
+        "ended-by": _any("us", "nobody"),
+        "phase": _any("before-head", "before-token", "after-token"),
+    },
+    is_fault=False,
+    flips="a shorter prompt is answered at once",
+)
+SCHEDULER_STUCK = SuspectClass(
+    slug="scheduler-stuck",
+    layer="engine",
+    roles=_ENGINES,
+    prior=0.06,
+    mechanism="holds requests and computes nothing",
+    predicts={
+        "through": _any("hang"),
+        "engine-meanwhile": _any("stuck"),
+        "ended-by": _any("us"),
+        "fresh-meanwhile": _any("fails"),
+    },
+    flips="after a restart the same requests are answered",
+)
+FRONTEND_LOST = SuspectClass(
+    slug="frontend-lost",
+    layer="engine",
+    roles=_ENGINES,
+    prior=0.04,
+    mechanism="read the request and lost it before it was scheduled",
+    predicts={
+        "through": _any("hang"),
+        "engine-meanwhile": _any("idle"),
+        "ended-by": _any("us"),
+        "phase": _any("before-head"),
+    },
+    flips="only an engine setting changes it, never the path",
+)
+ENGINE_RESTART = SuspectClass(
+    slug="engine-restart",
+    layer="engine",
+    roles=_ENGINES,
+    prior=0.04,
+    mechanism="is down or is being started again",
+    predicts={"through": _any("no-connect", "cut", "server-error", "no-answer", "mixed")},
+    flips="once it is up the same requests are answered",
+)
+KERNEL_CORRUPTION = SuspectClass(
+    slug="kernel-corruption",
+    layer="engine",
+    roles=_ENGINES,
+    prior=0.03,
+    mechanism="computes wrong tokens",
+    predicts={"through": _any("corrupt")},
+    flips="eager mode, or a smaller batch, gives sensible text",
+)
+TEMPLATE_LEAK = SuspectClass(
+    slug="template-leak",
+    layer="engine",
+    roles=_ENGINES,
+    prior=0.03,
+    mechanism="lets special tokens of its template or parser into the text",
+    predicts={"through": _any("corrupt")},
+    flips="the raw completion endpoint is clean",
+)
+
+CLASSES = (
+    SATURATED, LONG_PREFILL, SCHEDULER_STUCK, FRONTEND_LOST, ENGINE_RESTART, KERNEL_CORRUPTION,
+    TEMPLATE_LEAK,
+)  # fmt: skip

@@ -1,0 +1,25 @@
+"""Suspects between the hops."""
+
+from __future__ import annotations
+
+from exonerate.core.diagnosis.suspect import SuspectClass
+
+_BOXES = ("proxy", "router")
+
+SILENT_DROP = SuspectClass(
+    slug="silent-drop",
+    layer="network",
+    roles=_BOXES,
+    prior=0.05,
+    mechanism="something between this hop and the next forgets idle connections without a word",
+    predicts={
+        "through": frozenset({"hang"}),
+        "beyond": frozenset({"ok"}),
+        "engine-meanwhile": frozenset({"idle"}),
+        "request-left": frozenset({"yes"}),
+        "ended-by": frozenset({"us"}),
+    },
+    flips="TCP keep-alive every second cures it",
+)
+
+CLASSES = (SILENT_DROP,)

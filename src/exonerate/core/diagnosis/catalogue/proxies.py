@@ -1,0 +1,162 @@
+"""Suspects that live in a proxy or a router, or at its boundary with the next hop."""
+
+from __future__ import annotations
+
+from exonerate.core.diagnosis.suspect import SuspectClass
+
+_BOXES = ("proxy", "router")
+
+
+def _any(*values: str) -> frozenset[str]:
+    return frozenset(values)
+
+
+DROPS_REQUESTS = SuspectClass(
+    slug="drops-requests",
+    layer="proxy",
+    roles=_BOXES,
+    prior=0.12,
+    mechanism="takes the request, sends nothing on, and keeps the client's connection open",
+    predicts={
+        "through": _any("hang"),
+        "beyond": _any("ok"),
+        "fails-at": _any("same-request", "varying"),
+        "beyond-meanwhile": _any("ok"),
+        "engine-meanwhile": _any("idle"),
+        "request-left": _any("no"),
+        "ended-by": _any("us"),
+        "phase": _any("before-head"),
+    },
+    flips="the same requests past the hop are answered; a new connection through it is answered "
+    "while the old one still waits",
+    settings=(
+        "limit how many requests a client connection may carry at this hop, or let the client "
+        "open a new connection each round, until the hop is repaired",
+    ),
+)
+BUFFERING = SuspectClass(
+    slug="buffering",
+    layer="proxy",
+    roles=_BOXES,
+    prior=0.15,
+    mechanism="collects the whole answer before it passes the first byte on",
+    predicts={"through": _any("burst"), "beyond": _any("ok"), "answer-held": _any("yes")},
+    flips="the same stream past the hop is spread in time",
+    settings=(
+        "nginx: `proxy_buffering off;` and `proxy_http_version 1.1;`",
+        "mitmproxy: `--set stream_large_bodies=1`",
+    ),
+)
+COALESCING = SuspectClass(
+    slug="coalescing",
+    layer="proxy",
+    roles=_BOXES,
+    prior=0.04,
+    mechanism="holds small writes back and merges tokens",
+    predicts={"through": _any("jerky"), "beyond": _any("ok")},
+    flips="the same stream past the hop is smooth",
+    settings=("HAProxy: `option http-no-delay`",),
+)
+IDLE_TIMER = SuspectClass(
+    slug="idle-timer",
+    layer="proxy",
+    roles=_BOXES,
+    prior=0.12,
+    mechanism="closes an answer that was silent for longer than its timer",
+    predicts={
+        "through": _any("cut", "server-error", "no-answer"),
+        "beyond": _any("ok", "slow"),
+        "ended-by": _any("hop"),
+        "engine-meanwhile": _any("progressing"),
+    },
+    flips="an answer without a silence of that length survives",
+    settings=("nginx: `proxy_read_timeout`", "HAProxy: `timeout server`"),
+)
+TOTAL_TIMER = SuspectClass(
+    slug="total-timer",
+    layer="proxy",
+    roles=_BOXES,
+    prior=0.06,
+    mechanism="closes an answer that took longer than its timer, silent or not",
+    predicts={
+        "through": _any("cut", "server-error", "no-answer"),
+        "beyond": _any("ok", "slow"),
+        "ended-by": _any("hop"),
+        "phase": _any("after-token"),
+    },
+    flips="a shorter answer survives",
+    settings=("raise the hop's limit on the whole request",),
+)
+REQUEST_REFUSED = SuspectClass(
+    slug="request-refused",
+    layer="proxy",
+    roles=_BOXES,
+    prior=0.08,
+    mechanism="refuses the request by its size, content or framing",
+    predicts={
+        "through": _any("refused", "no-answer"),
+        "beyond": _any("ok"),
+        "ended-by": _any("hop"),
+        "request-left": _any("no"),
+        "phase": _any("before-head", "before-token"),
+    },
+    flips="a smaller request passes",
+    settings=("nginx: `client_max_body_size`",),
+)
+CORRUPTION = SuspectClass(
+    slug="corruption",
+    layer="proxy",
+    roles=_BOXES,
+    prior=0.08,
+    mechanism="changes, loses or invents bytes of the answer",
+    predicts={"through": _any("corrupt", "lost-ending"), "beyond": _any("ok")},
+    flips="the same answer past the hop is whole",
+)
+PERIODIC_KILL = SuspectClass(
+    slug="periodic-kill",
+    layer="proxy",
+    roles=_BOXES,
+    prior=0.03,
+    mechanism="ends every answer in flight at fixed times",
+    predicts={
+        "through": _any("cut"),
+        "beyond": _any("ok"),
+        "ended-by": _any("hop"),
+        "fails-at": _any("varying"),
+    },
+    flips="changing the period moves the cuts",
+)
+STALE_UPSTREAM_POOL = SuspectClass(
+    slug="stale-upstream-pool",
+    layer="boundary",
+    roles=_BOXES,
+    prior=0.05,
+    mechanism="sends on a pooled connection that the next hop has already closed",
+    predicts={
+        "through": _any("server-error", "hang", "no-answer"),
+        "beyond": _any("ok"),
+        "engine-meanwhile": _any("idle"),
+        "request-left": _any("yes"),
+    },
+    flips="without keep-alive towards the next hop it does not happen",
+)
+BREAKER_OPEN = SuspectClass(
+    slug="breaker-open",
+    layer="router",
+    roles=("router",),
+    prior=0.04,
+    mechanism="has taken healthy workers out after earlier errors",
+    predicts={
+        "through": _any("server-error"),
+        "beyond": _any("ok"),
+        "ended-by": _any("hop"),
+        "request-left": _any("no"),
+        "fails-at": _any("first-request"),
+    },
+    flips="after the breaker's period the same request passes",
+)
+
+CLASSES = (
+    DROPS_REQUESTS, BUFFERING, COALESCING, IDLE_TIMER, TOTAL_TIMER, REQUEST_REFUSED, CORRUPTION,
+    PERIODIC_KILL, STALE_UPSTREAM_POOL, BREAKER_OPEN,
+)  # fmt: skip

@@ -1,0 +1,35 @@
+"""The `details` of a fault: what the symptom depends on, measured."""
+
+from __future__ import annotations
+
+from exonerate.core.diagnosis.facts import Facts
+from exonerate.core.diagnosis.observables import is_victim_shaped
+from exonerate.core.diagnosis.suspect import SuspectClass
+from exonerate.core.json_types import Json, JsonObject
+
+
+def fault_details(facts: Facts, hop: str, suspect_class: SuspectClass) -> JsonObject:
+    """Scope and thresholds of a fault at a hop, as far as the facts show them."""
+    details: dict[str, Json] = {}
+    if suspect_class.predicts.get("fails-at"):
+        details.update(_request_number(facts, hop))
+    if suspect_class.settings:
+        details["setting"] = list(suspect_class.settings)
+    return details
+
+
+def _request_number(facts: Facts, hop: str) -> JsonObject:
+    failing = [
+        s.failed.exchange.connection
+        for s in facts.sessions
+        if is_victim_shaped(s) and s.failed is not None
+    ]
+    fresh = [s for s in facts.sessions if s.plan.name == f"fresh@{hop}"]
+    numbers = {connection.request_number for connection in failing}
+    fresh_ok = bool(fresh) and all(s.failed is None for s in fresh)
+    if len(numbers) != 1 or not fresh:
+        return {"request_numbers": sorted(numbers)}
+    scope = "socket" if fresh_ok else "process"
+    details: dict[str, Json] = {"scope": scope, "after_requests": numbers.pop() - 1}
+    details["ages_s"] = [round(connection.age_s, 2) for connection in failing]
+    return details

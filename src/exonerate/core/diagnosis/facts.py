@@ -1,0 +1,241 @@
+"""What the events of the played scenes say, as typed facts; nothing is concluded here.
+
+Outcomes of a round
+-------------------
+``ok`` complete; ``slow`` complete, but its first token came later than the stall limit of the
+scene; ``hang`` given up while silent; ``cut`` the body ended before its framing's end;
+``lost-ending`` the body ended well but the stream never said that it was done; ``refused`` an
+HTTP status of 4xx, ``server-error`` one of 5xx; ``no-answer`` the connection was closed before
+any byte came; ``no-connect``; ``corrupt`` complete with defects in its content; ``unfinished``
+we were interrupted, which says nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from exonerate.core.case.records import Record
+from exonerate.core.instant import seconds_between
+from exonerate.core.json_types import JsonObject
+from exonerate.core.scene import Event, ProbeSession, Scene
+from exonerate.core.scene_json import event_from_json, scene_from_json
+from exonerate.core.wire.exchange import Exchange
+from exonerate.core.wire.exchange_json import exchange_from_json
+
+Outcome: TypeAlias = Literal[
+    "ok", "slow", "hang", "cut", "lost-ending", "refused", "server-error", "no-answer",
+    "no-connect", "corrupt", "unfinished",
+]  # fmt: skip
+
+CONTENT_FAULTS = frozenset(
+    {"invalid-utf8", "invalid-json", "framing-in-body", "duplicated-event", "special-token",
+     "text-after-finish"}
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One exchange with its outcome."""
+
+    exchange: Exchange
+    outcome: Outcome
+
+    @property
+    def wait_s(self) -> float:
+        """Until the first token, or until the end when none came."""
+        seen = self.exchange.first_token_ns or self.exchange.ended_ns
+        return seconds_between(self.exchange.begun_ns, seen)
+
+    @property
+    def total_s(self) -> float:
+        """From the intent to send until the end."""
+        return seconds_between(self.exchange.begun_ns, self.exchange.ended_ns)
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """One probe session as it went. `part` is what the scene wanted of it."""
+
+    scene: str
+    plan: ProbeSession
+    rounds: tuple[Round, ...]
+    during_stall: str | None
+    """Name of the session whose stall made this one start, if one did."""
+
+    @property
+    def hop(self) -> str:
+        """Where the session entered."""
+        return self.plan.hop
+
+    @property
+    def failed(self) -> Round | None:
+        """The first round that did not go well."""
+        bad = (round_ for round_ in self.rounds if round_.outcome not in ("ok", "unfinished"))
+        return next(bad, None)
+
+    @property
+    def conclusive(self) -> bool:
+        """Whether the session says anything: it failed, or it finished a round."""
+        return any(round_.outcome != "unfinished" for round_ in self.rounds)
+
+
+@dataclass(frozen=True, slots=True)
+class CounterSample:
+    """One reading of an engine's counters; `values` is None where the page did not answer."""
+
+    scene: str
+    activity: str
+    hop: str
+    at_ns: int
+    values: Mapping[str, float] | None
+
+
+@dataclass(frozen=True, slots=True)
+class SocketSample:
+    """Sockets of this host that talk to one hop, at one moment."""
+
+    scene: str
+    hop: str
+    at_ns: int
+    rows: tuple[JsonObject, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Everything seen so far in one run."""
+
+    scenes: tuple[Scene, ...]
+    sessions: tuple[Session, ...]
+    counters: tuple[CounterSample, ...]
+    sockets: tuple[SocketSample, ...]
+    began_ns: int
+    ended_ns: int
+
+    @property
+    def elapsed_s(self) -> float:
+        """From the first stamp of the run to the last one."""
+        return seconds_between(self.began_ns, self.ended_ns)
+
+
+def read_facts(records: Sequence[Record]) -> Facts:
+    """The facts of one run's records."""
+    scenes: dict[str, Scene] = {}
+    sessions: list[Session] = []
+    counters: list[CounterSample] = []
+    sockets: list[SocketSample] = []
+    stamps: list[int] = []
+    for record in records:
+        body = record.body
+        if record.kind == "scene_planned":
+            scene = scene_from_json(_object(body["scene"]))
+            scenes[scene.id] = scene
+        elif record.kind == "scene_played":
+            scene = scenes[str(body["scene"])]
+            events = [event_from_json(_object(event)) for event in _items(body["events"])]
+            stamps.extend(event.at_ns for event in events)
+            sessions.extend(_sessions(scene, events))
+            counters.extend(_counters(scene.id, events))
+            sockets.extend(_sockets(scene.id, events))
+    return Facts(
+        scenes=tuple(scenes.values()),
+        sessions=tuple(sessions),
+        counters=tuple(counters),
+        sockets=tuple(sockets),
+        began_ns=min(stamps, default=0),
+        ended_ns=max(stamps, default=0),
+    )
+
+
+def outcome_of(exchange: Exchange, stall_s: float | None) -> Outcome:
+    """How one exchange went; `stall_s` is the wait above which an answer counts as slow."""
+    if exchange.given_up == "interrupted":
+        return "unfinished"
+    if exchange.connected_ns is None and exchange.connection.request_number == 1:
+        return "no-connect"
+    if exchange.given_up != "no":
+        return "hang"
+    if exchange.status is None:
+        return "no-answer"
+    if exchange.status >= 400:
+        return "refused" if exchange.status < 500 else "server-error"
+    return _outcome_of_answer(exchange, stall_s)
+
+
+def _outcome_of_answer(exchange: Exchange, stall_s: float | None) -> Outcome:
+    if CONTENT_FAULTS & set(exchange.content.defects):
+        return "corrupt"
+    if not exchange.body_complete:
+        return "cut"
+    if not exchange.content.done_seen:
+        return "lost-ending"
+    first = exchange.first_token_ns or exchange.ended_ns
+    if stall_s is not None and seconds_between(exchange.begun_ns, first) > stall_s:
+        return "slow"
+    return "ok"
+
+
+def _sessions(scene: Scene, events: Sequence[Event]) -> list[Session]:
+    plans: dict[str, tuple[ProbeSession, str | None]] = {}
+    for activity in scene.activities:
+        if isinstance(activity, ProbeSession):
+            plans[activity.name] = (activity, None)
+    stall_s: dict[str, float] = {}
+    for trigger in scene.triggers:
+        stall_s[trigger.session] = trigger.after_s
+        for activity in trigger.play:
+            if isinstance(activity, ProbeSession):
+                plans[activity.name] = (activity, trigger.session)
+    default_stall_s = min(stall_s.values(), default=None)
+    rounds: dict[str, list[Round]] = {}
+    for event in events:
+        if event.kind == "exchange":
+            exchange = exchange_from_json(event.data)
+            outcome = outcome_of(exchange, stall_s.get(event.activity, default_stall_s))
+            rounds.setdefault(event.activity, []).append(Round(exchange, outcome))
+    return [
+        Session(scene.id, plan, tuple(rounds[name]), during)
+        for name, (plan, during) in plans.items()
+        if name in rounds
+    ]
+
+
+def _counters(scene: str, events: Sequence[Event]) -> list[CounterSample]:
+    found: list[CounterSample] = []
+    for event in events:
+        if event.kind != "metrics":
+            continue
+        values = event.data.get("values")
+        numbers = (
+            {str(name): float(str(value)) for name, value in values.items()}
+            if isinstance(values, Mapping)
+            else None
+        )
+        hop = str(event.data["hop"])
+        found.append(CounterSample(scene, event.activity, hop, event.at_ns, numbers))
+    return found
+
+
+def _sockets(scene: str, events: Sequence[Event]) -> list[SocketSample]:
+    found: list[SocketSample] = []
+    last: dict[str, tuple[JsonObject, ...] | None] = {}
+    for event in events:
+        if event.kind != "sockets":
+            continue
+        hop = str(event.data["hop"])
+        if not event.data.get("same"):
+            rows = event.data.get("rows")
+            last[hop] = tuple(_object(r) for r in _items(rows)) if rows is not None else None
+        found.append(SocketSample(scene, hop, event.at_ns, last.get(hop)))
+    return found
+
+
+def _object(value: object) -> JsonObject:
+    assert isinstance(value, Mapping)
+    return value
+
+
+def _items(value: object) -> Sequence[object]:
+    assert isinstance(value, Sequence)
+    return value

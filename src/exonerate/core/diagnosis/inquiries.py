@@ -1,0 +1,224 @@
+"""The scenes that the localiser can ask for: the victim copied at every hop, and side probes.
+
+Every scene holds the victim's own shape of session at each hop that takes plain requests, played
+at the same time so that load and luck are shared. While one of them waits, the triggers look at
+everything else: engine counters, a new connection at the same hop, a new connection past it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from exonerate.core.deployment.model import Deployment, Hop
+from exonerate.core.deployment.topology import beyond, probeable
+from exonerate.core.diagnosis.facts import Facts
+from exonerate.core.diagnosis.observables import is_victim_shaped
+from exonerate.core.scene import (
+    Activity,
+    ProbeSession,
+    PromptRecipe,
+    RequestRecipe,
+    SampleMetrics,
+    Scene,
+    Stall,
+    WatchSockets,
+)
+
+STALL_S_MIN = 1.0
+FIRST_STALL_S = 1.5
+"""Before any answer was timed, a wait this long makes the triggers look around."""
+STALL_RATIO = 4.0
+"""Later, a wait counts as a stall from this many times the slowest good answer past the hop."""
+GIVE_UP_RATIO = 20.0
+"""A hang is provisional once it exceeds this many times the direct answer (and the stall limit)."""
+COUNTER_SAMPLES = 16
+COUNTER_PERIOD_S = 0.25
+SOCKET_PERIOD_S = 0.1
+SOCKET_SAMPLES_MAX = 2000
+THINK_FACTORS = (1.0, 0.5, 0.25, 1.0, 0.5, 0.25)
+"""Idle time varies from scene to scene, so that a count of requests and an age come apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What the next scene shall look like."""
+
+    number: int
+    """1 for the first scene of the run."""
+    rounds: int
+    stall_s: float
+    fresh_session_at: str | None
+    fresh_rounds: int
+    gentle: bool = False
+
+
+def next_shape(facts: Facts, deployment: Deployment, fresh_session_at: str | None) -> Shape:
+    """The victim's shape, shortened to what is known to fail, with a stall limit that fits."""
+    numbers = [
+        s.failed.exchange.connection.request_number
+        for s in facts.sessions
+        if is_victim_shaped(s) and s.failed is not None
+    ]
+    failing = max(numbers, default=0)
+    victim = deployment.victim
+    rounds = min(victim.rounds, failing + 1) if failing else victim.rounds
+    return Shape(
+        number=len(facts.scenes) + 1,
+        rounds=max(1, rounds),
+        stall_s=_stall_s(facts),
+        fresh_session_at=fresh_session_at,
+        fresh_rounds=2 * failing + 1 if failing else victim.rounds,
+    )
+
+
+def victim_scene(deployment: Deployment, shape: Shape, seed: int) -> Scene:
+    """The victim's session at every hop at once, with everything watched meanwhile."""
+    hops = [hop for hop in deployment.hops if probeable(hop)]
+    sessions = [_session(deployment, hop, shape, seed) for hop in hops]
+    watches = [_watch(hop) for hop in deployment.hops[1:]]
+    extra = _fresh_session(deployment, shape, seed)
+    triggers = [_stall(deployment, session, shape, seed) for session in sessions]
+    victim = deployment.victim
+    rounds = max(shape.rounds, shape.fresh_rounds if extra else 0)
+    return Scene(
+        id=f"victim-{shape.number}",
+        why=_why(shape),
+        activities=(*watches, *sessions, *extra),
+        triggers=tuple(triggers),
+        time_limit_s=rounds * (victim.think_s + victim.deadline_s) + victim.deadline_s + 10.0,
+    )
+
+
+def request_count(scene: Scene) -> int:
+    """How many requests a scene can send at the most, its triggers included."""
+    probes = [a for a in scene.activities if isinstance(a, ProbeSession)]
+    side = [a for t in scene.triggers for a in t.play if isinstance(a, ProbeSession)]
+    return sum(probe.rounds for probe in [*probes, *side])
+
+
+def _why(shape: Shape) -> str:
+    text = f"send {shape.rounds} rounds as the victim does, at every hop at once"
+    if shape.fresh_session_at:
+        text += f"; and {shape.fresh_rounds} through {shape.fresh_session_at} on new connections"
+    return text
+
+
+def _session(deployment: Deployment, hop: Hop, shape: Shape, seed: int) -> ProbeSession:
+    victim = deployment.victim
+    factor = THINK_FACTORS[(shape.number - 1) % len(THINK_FACTORS)]
+    return ProbeSession(
+        name=f"victim@{hop.name}",
+        hop=hop.name,
+        url=hop.url,
+        request=_request(deployment, seed, f"{shape.number}-victim-{hop.name}"),
+        rounds=shape.rounds,
+        connection=victim.connection,
+        think_s=victim.think_s * factor,
+        deadline_s=victim.deadline_s,
+    )
+
+
+def _fresh_session(deployment: Deployment, shape: Shape, seed: int) -> tuple[ProbeSession, ...]:
+    if shape.fresh_session_at is None:
+        return ()
+    hop = next(h for h in deployment.hops if h.name == shape.fresh_session_at)
+    session = ProbeSession(
+        name=f"fresh@{hop.name}",
+        hop=hop.name,
+        url=hop.url,
+        request=_request(deployment, seed, f"{shape.number}-fresh-{hop.name}", growing=False),
+        rounds=shape.fresh_rounds,
+        connection="fresh",
+        think_s=0.0,
+        deadline_s=deployment.victim.deadline_s,
+    )
+    return (session,)
+
+
+def _request(
+    deployment: Deployment, seed: int, salt: str, *, growing: bool = True
+) -> RequestRecipe:
+    victim = deployment.victim
+    return RequestRecipe(
+        path=victim.endpoint,
+        model=deployment.model,
+        prompt=PromptRecipe(
+            seed=seed,
+            prompt_tokens=victim.prompt_tokens,
+            growth_tokens=victim.growth_tokens if growing else 0,
+            salt=f"{seed}-{salt}",
+        ),
+        max_tokens=victim.max_tokens,
+        stream=victim.stream,
+        api_key_env=victim.api_key_env,
+        body_ref=victim.request,
+    )
+
+
+def _watch(hop: Hop) -> WatchSockets:
+    parts = urlsplit(hop.url)
+    assert parts.hostname is not None
+    return WatchSockets(
+        name=f"sockets@{hop.name}",
+        hop=hop.name,
+        host=parts.hostname,
+        port=parts.port or (443 if parts.scheme == "https" else 80),
+        count=SOCKET_SAMPLES_MAX,
+        every_s=SOCKET_PERIOD_S,
+        background=True,
+    )
+
+
+def _stall(deployment: Deployment, session: ProbeSession, shape: Shape, seed: int) -> Stall:
+    own = next(hop for hop in deployment.hops if hop.name == session.hop)
+    past = [hop for hop in beyond(deployment, own.name) if probeable(hop)]
+    asked = [own] if shape.gentle else [own, *past]
+    probes: list[Activity] = [
+        ProbeSession(
+            name=f"meanwhile@{hop.name}/{session.hop}",
+            hop=hop.name,
+            url=hop.url,
+            request=_request(
+                deployment,
+                seed,
+                f"{shape.number}-meanwhile-{session.hop}-{hop.name}",
+                growing=False,
+            ),
+            rounds=1,
+            connection="fresh",
+            think_s=0.0,
+            deadline_s=deployment.victim.deadline_s,
+        )
+        for hop in asked
+    ]
+    counters: list[Activity] = [
+        SampleMetrics(
+            name=f"counters@{hop.name}/{session.hop}",
+            hop=hop.name,
+            url=hop.metrics,
+            count=COUNTER_SAMPLES,
+            every_s=COUNTER_PERIOD_S,
+        )
+        for hop in deployment.hops
+        if hop.metrics is not None
+    ]
+    ratio = GIVE_UP_RATIO if past else None
+    return Stall(
+        session=session.name,
+        after_s=shape.stall_s,
+        play=(*counters, *probes),
+        give_up_ratio=ratio,
+    )
+
+
+def _stall_s(facts: Facts) -> float:
+    waits = [
+        round_.wait_s
+        for session in facts.sessions
+        if is_victim_shaped(session) and session.failed is None
+        for round_ in session.rounds
+    ]
+    if not waits:
+        return FIRST_STALL_S
+    return max(STALL_S_MIN, STALL_RATIO * max(waits))

@@ -1,0 +1,133 @@
+"""`decide`: from the records of a run to the next scene, or to the verdict.
+
+Theory of operation
+-------------------
+1. Facts are read from the records, observables from the facts, and every suspect is rated.
+2. A fault is convicted only when all of these hold (rules R1 to R3):
+   - its posterior among all suspects is at least `CONVICTION`;
+   - every rival of at least equal prior is contradicted by an observation made twice or more;
+   - the symptom was seen at least `FLIPS_MIN` times through the hop, and was absent at least as
+     often past it, in the same scenes: the bypass is the intervention that flips it.
+3. An innocent explanation (`saturated`, `long-prefill`) needs its posterior and the symptom twice.
+4. Nobody is accused after `CLEAN_SESSIONS_MIN` sessions of the victim's shape went well; the
+   verdict says which rate of failure that leaves possible.
+5. Otherwise the victim is copied again, varied, until the budget or the scenes run out; then the
+   evidence does not suffice, and the verdict says what would decide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from exonerate.core.case.records import Record
+from exonerate.core.case.verdict import Verdict
+from exonerate.core.deployment.codec import deployment_from_json
+from exonerate.core.deployment.topology import entry_hop, is_engine
+from exonerate.core.diagnosis.answer import locate_answer
+from exonerate.core.diagnosis.chance import fisher_one_sided
+from exonerate.core.diagnosis.facts import Facts
+from exonerate.core.diagnosis.inquiries import next_shape, victim_scene
+from exonerate.core.diagnosis.judgement import Judgement, judge
+from exonerate.core.diagnosis.observables import victim_sessions
+from exonerate.core.scene import Scene
+
+RULES = "locate/1"
+CONVICTION = 0.95
+FLIPS_MIN = 3
+CLEAN_SESSIONS_MIN = 3
+EXPLANATION_TIMES_MIN = 2
+CHANCE_MAX = 0.01
+SCENES_MAX = 8
+LINGER_S = 1.0
+"""What a scene costs beside its probes: start, triggers, the end."""
+
+
+def decide(records: Sequence[Record]) -> Scene | Verdict:
+    """The next scene of a `locate` run, or its verdict; a function of the run's records only."""
+    start = next(record.body for record in records if record.kind == "run_started")
+    deployment = deployment_from_json(start["deployment"])  # type: ignore[arg-type]  # written so
+    seed, budget_s = int(str(start["seed"])), float(str(start["budget_s"]))
+    judgement = judge(records, deployment)
+    outcome = _outcome(judgement)
+    facts = judgement.facts
+    if outcome is None and len(facts.scenes) < SCENES_MAX and _affordable(facts, budget_s):
+        shape = next_shape(facts, deployment, _fresh_session_at(judgement))
+        return victim_scene(deployment, shape, seed)
+    answer = locate_answer(judgement, outcome or "insufficient_evidence")
+    return Verdict(job="locate", rules=RULES, answer=answer)
+
+
+def _outcome(judgement: Judgement) -> str | None:
+    if not judgement.facts.sessions:
+        return None
+    suspect_class = judgement.top.suspect.suspect_class
+    if judgement.top.posterior < CONVICTION:
+        return None
+    if suspect_class.slug == "healthy":
+        return "no_fault" if _clean_enough(judgement) else None
+    if not suspect_class.is_fault:
+        times = judgement.times("engine-meanwhile")
+        return "no_fault" if times >= EXPLANATION_TIMES_MIN else None
+    return "fault" if _convicted(judgement) else None
+
+
+def _convicted(judgement: Judgement) -> bool:
+    top = judgement.top
+    if top.contradicted_by:
+        return False
+    rivals = [
+        rating
+        for rating in judgement.ratings[1:]
+        if rating.suspect.suspect_class.prior >= top.suspect.suspect_class.prior
+    ]
+    if not all(any(o.times >= 2 for o in rival.contradicted_by) for rival in rivals):
+        return False
+    if is_engine(next(h for h in judgement.deployment.hops if h.name == top.suspect.hop)):
+        return judgement.times("through") >= FLIPS_MIN
+    return _flips(judgement) and _scope_known(judgement)
+
+
+def _flips(judgement: Judgement) -> bool:
+    """Whether bypassing the hop makes the symptom go, surely enough.
+
+    Always there and never past it, three times each; or, for one that comes and goes, so much
+    rarer past the hop that chance explains it with less than `CHANCE_MAX` (Fisher's exact test).
+    """
+    through, beyond = judgement.observed("through"), judgement.observed("beyond")
+    if through is None or beyond is None or beyond.times < beyond.tries:
+        return False
+    if through.times < FLIPS_MIN or beyond.times < FLIPS_MIN:
+        return False
+    if through.times == through.tries:
+        return True
+    return fisher_one_sided(through.times, through.tries, 0, beyond.tries) < CHANCE_MAX
+
+
+def _scope_known(judgement: Judgement) -> bool:
+    """A fault that depends on the connection is named only after many new ones were tried."""
+    if "fails-at" not in judgement.top.suspect.suspect_class.predicts:
+        return True
+    return judgement.observed("fresh-session") is not None
+
+
+def _clean_enough(judgement: Judgement) -> bool:
+    entry = entry_hop(judgement.deployment)
+    return len(victim_sessions(judgement.facts, [entry])) >= CLEAN_SESSIONS_MIN
+
+
+def _fresh_session_at(judgement: Judgement) -> str | None:
+    """The hop to try on new connections: the suspected box, once it has failed and not before."""
+    top = judgement.top.suspect
+    failing = [s for s in judgement.facts.sessions if s.failed is not None]
+    tried = any(s.plan.name == f"fresh@{top.hop}" for s in judgement.facts.sessions)
+    if not failing or tried or not top.suspect_class.is_fault:
+        return None
+    return top.hop if top.suspect_class.predicts.get("fails-at") else None
+
+
+def _affordable(facts: Facts, budget_s: float) -> bool:
+    """Whether the next scene, expected to last as long as the last one, fits the budget."""
+    if not facts.scenes:
+        return True
+    last = facts.elapsed_s / len(facts.scenes)
+    return facts.elapsed_s + last + LINGER_S <= budget_s

@@ -1,0 +1,180 @@
+"""From facts to observables: small closed vocabularies that suspects predict.
+
+Every observable is about one hop:
+
+- ``through``: how the victim's own shape of session went at entries whose requests pass the hop
+- ``beyond``: the same at every entry past the hop (towards the engine)
+- ``fails-at``: which request of a connection failed, over the failing sessions
+- ``fresh-meanwhile``: a new connection through the hop while a victim round was waiting
+- ``beyond-meanwhile``: a new connection past the hop while a victim round was waiting
+- ``fresh-session``: many requests through the hop, each on a connection of its own
+- ``engine-meanwhile``: what the engines' counters did while a victim round was waiting
+- ``request-left``: whether the waiting request's bytes left the hop on its upstream side
+- ``answer-held``: whether the answer's bytes reached the hop while its client got none of them
+- ``ended-by``: who ended the failing exchange
+- ``phase``: when it failed: before any byte, before the first token, or after it
+
+A value is reported with how many tries showed it; mixed tries give ``mixed``, and a symptom that
+some entry never showed is ``not-everywhere`` (it cannot live in a hop that every entry passes).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from exonerate.core.deployment.model import Deployment, Hop
+from exonerate.core.deployment.topology import before, beyond, is_engine, probeable
+from exonerate.core.diagnosis.facts import Facts, Round, Session
+from exonerate.core.diagnosis.meanwhile import answer_held, engine_state, request_left
+from exonerate.core.diagnosis.streaming import stream_shape
+from exonerate.core.diagnosis.suspect import Observation
+
+SYMPTOMS = (
+    "ok", "slow", "hang", "cut", "lost-ending", "refused", "server-error", "no-answer",
+    "no-connect", "corrupt", "burst", "jerky", "mixed", "not-everywhere",
+)  # fmt: skip
+VALUES: Mapping[str, tuple[str, ...]] = {
+    "through": SYMPTOMS,
+    "beyond": SYMPTOMS,
+    "fails-at": ("first-request", "same-request", "varying"),
+    "fresh-meanwhile": ("ok", "fails"),
+    "beyond-meanwhile": ("ok", "fails"),
+    "fresh-session": ("ok", "fails"),
+    "engine-meanwhile": ("idle", "progressing", "queueing", "stuck"),
+    "request-left": ("no", "yes", "answered"),
+    "answer-held": ("yes", "no"),
+    "ended-by": ("us", "hop", "network", "nobody"),
+    "phase": ("before-head", "before-token", "after-token"),
+}  # fmt: skip
+
+
+def observations(facts: Facts, deployment: Deployment) -> list[Observation]:
+    """Every observable that has been seen, for every hop."""
+    found: list[Observation] = []
+    for hop in deployment.hops:
+        found.extend(_of_hop(hop, facts, deployment))
+    return found
+
+
+def symptom(session: Session, reference: Sequence[Session]) -> str:
+    """How a session went as a whole; `reference` are sessions past the hop, to compare shapes."""
+    failed = session.failed
+    if failed is not None:
+        return failed.outcome
+    return stream_shape(session, reference)
+
+
+def victim_sessions(facts: Facts, hops: Iterable[Hop]) -> list[Session]:
+    """Conclusive sessions in the victim's own shape that entered at one of these hops."""
+    names = {hop.name for hop in hops}
+    return [s for s in facts.sessions if s.hop in names and is_victim_shaped(s) and s.conclusive]
+
+
+def is_victim_shaped(session: Session) -> bool:
+    """Whether this session copied the victim (and was not a side probe)."""
+    return session.plan.name.startswith("victim@")
+
+
+def _of_hop(hop: Hop, facts: Facts, deployment: Deployment) -> list[Observation]:
+    past = [other for other in beyond(deployment, hop.name) if probeable(other)]
+    passing = [other for other in before(deployment, hop.name) if probeable(other)]
+    reference = victim_sessions(facts, past)
+    through = victim_sessions(facts, passing)
+    found = [
+        _by_entry(hop.name, "through", [(s.hop, symptom(s, reference)) for s in through]),
+        _by_entry(hop.name, "beyond", [(s.hop, symptom(s, ())) for s in reference]),
+        _fails_at(hop.name, through),
+        _meanwhile(hop.name, "fresh-meanwhile", facts, {hop.name}),
+        _meanwhile(hop.name, "beyond-meanwhile", facts, {other.name for other in past}),
+        _fresh_session(hop.name, facts),
+        _answer_held(hop, facts, deployment, through),
+    ]
+    failing = [s for s in through if s.failed is not None]
+    engines = [h.name for h in deployment.hops if is_engine(h)]
+    if failing:
+        states = [engine_state(facts, s, engines) for s in failing]
+        found.append(_tally(hop.name, "engine-meanwhile", [s for s in states if s]))
+        left = [request_left(facts, s, hop, deployment) for s in failing]
+        found.append(_tally(hop.name, "request-left", [value for value in left if value]))
+        bad = [s.failed for s in failing if s.failed is not None]
+        found.append(_tally(hop.name, "ended-by", [_ended_by(round_) for round_ in bad]))
+        found.append(_tally(hop.name, "phase", [_phase(round_) for round_ in bad]))
+    return [observation for observation in found if observation is not None]
+
+
+def _by_entry(hop: str, name: str, values: Sequence[tuple[str, str]]) -> Observation | None:
+    """One symptom for all entries; `not-everywhere` when some entry never showed it."""
+    clean = {entry for entry, _ in values} - {entry for entry, value in values if value != "ok"}
+    bad = [value for _, value in values if value != "ok"]
+    if clean and bad:
+        return Observation(hop, name, "not-everywhere", len(bad), len(values))
+    return _tally(hop, name, [value for _, value in values])
+
+
+def _tally(hop: str, name: str, values: Sequence[str]) -> Observation | None:
+    if not values:
+        return None
+    value, times = Counter(values).most_common(1)[0]
+    if times < len(values):
+        # A fault that comes and goes is one symptom: "ok" among failures does not hide it.
+        bad = Counter(v for v in values if v != "ok")
+        value, times = bad.most_common(1)[0] if len(bad) == 1 else ("mixed", len(values))
+        value = value if name in ("through", "beyond", "engine-meanwhile") else "mixed"
+    if value not in VALUES[name]:
+        return None
+    return Observation(hop, name, value, times, len(values))
+
+
+def _fails_at(hop: str, sessions: Sequence[Session]) -> Observation | None:
+    numbers = [
+        s.failed.exchange.connection.request_number for s in sessions if s.failed is not None
+    ]
+    reused = [s for s in sessions if s.plan.connection == "reuse"]
+    if not numbers or not reused:
+        return None
+    if set(numbers) == {1}:
+        return Observation(hop, "fails-at", "first-request", len(numbers), len(numbers))
+    same = len(set(numbers)) == 1
+    value = "same-request" if same else "varying"
+    text = f"request {numbers[0]}" if same else "requests " + ", ".join(map(str, numbers))
+    return Observation(hop, "fails-at", value, len(numbers), len(numbers), text)
+
+
+def _meanwhile(hop: str, name: str, facts: Facts, hops: set[str]) -> Observation | None:
+    values = [
+        "ok" if s.failed is None else "fails"
+        for s in facts.sessions
+        if s.during_stall is not None and s.hop in hops and s.conclusive
+    ]
+    return _tally(hop, name, values)
+
+
+def _fresh_session(hop: str, facts: Facts) -> Observation | None:
+    values = [
+        "ok" if s.failed is None else "fails"
+        for s in facts.sessions
+        if s.hop == hop and s.plan.connection == "fresh" and s.during_stall is None and s.conclusive
+        and len(s.rounds) > 1
+    ]  # fmt: skip
+    return _tally(hop, "fresh-session", values)
+
+
+def _answer_held(
+    hop: Hop, facts: Facts, deployment: Deployment, sessions: Sequence[Session]
+) -> Observation | None:
+    bursts = [s for s in sessions if s.failed is None]
+    seen = [answer_held(facts, session, hop, deployment) for session in bursts]
+    return _tally(hop.name, "answer-held", [value for value in seen if value])
+
+
+def _ended_by(round_: Round) -> str:
+    who = round_.exchange.end[:1]
+    names: dict[str, str] = {"c": "us", "h": "hop", "n": "network"}
+    return names.get(who, "nobody")
+
+
+def _phase(round_: Round) -> str:
+    if round_.exchange.first_token_ns is not None:
+        return "after-token"
+    return "before-head" if round_.exchange.first_byte_ns is None else "before-token"

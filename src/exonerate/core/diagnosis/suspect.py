@@ -1,0 +1,74 @@
+"""What a class of suspects is: a mechanism and what it predicts of each observable.
+
+A class is data. `predicts` maps an observable to the values that the class allows; an observable
+that is not named is one about which the class says nothing. Observables and their values are
+defined in `observables`; classes are registered by the entry point group ``exonerate.suspects``
+and the built-in ones lie in `catalogue`, one file a layer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+Layer: TypeAlias = Literal["client", "boundary", "proxy", "router", "engine", "network", "host"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SuspectClass:
+    """One way in which a hop (or nobody) can cause the symptom.
+
+    Args:
+        slug: the `class` of `exonerate.verdict/1`.
+        layer: whose fault it is when it is one.
+        roles: the roles of hops that can be guilty of it.
+        prior: relative weight before anything was seen; from how often public reports of such
+            symptoms ended there (proxies first, numerics last).
+        mechanism: one sentence for the report.
+        predicts: observable -> allowed values.
+        is_fault: False for explanations of `no_fault`, such as `saturated`.
+        flips: the intervention that makes the symptom go and come, in words.
+        settings: what to change, per side.
+    """
+
+    slug: str
+    layer: Layer
+    roles: tuple[str, ...]
+    prior: float
+    mechanism: str
+    predicts: Mapping[str, frozenset[str]]
+    is_fault: bool = True
+    flips: str = ""
+    settings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Suspect:
+    """A class at a place: `drops-requests` at `edge`."""
+
+    suspect_class: SuspectClass
+    hop: str
+
+    @property
+    def id(self) -> str:
+        """The name in evidence lists and tables."""
+        return f"{self.suspect_class.slug}@{self.hop}"
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """A value of an observable, seen `times` times out of `tries`, about one hop."""
+
+    hop: str
+    observable: str
+    value: str
+    times: int
+    tries: int
+    text: str = ""
+    contexts: tuple[str, ...] = field(default=())
+
+    @property
+    def id(self) -> str:
+        """The name that verdicts cite."""
+        return f"{self.observable}@{self.hop}={self.value}"

@@ -1,0 +1,144 @@
+"""The sentences of a verdict: what was seen, what it means, what to do, what was not looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from exonerate.core.deployment.model import Deployment
+from exonerate.core.deployment.topology import entry_hop, is_engine, probeable
+from exonerate.core.diagnosis.facts import Facts
+from exonerate.core.diagnosis.judgement import Judgement
+from exonerate.core.diagnosis.observables import victim_sessions
+from exonerate.core.diagnosis.suspect import Observation
+from exonerate.core.json_types import Json
+
+_TEXTS: Mapping[tuple[str, str], str] = {
+    ("through", "ok"): "sessions through {hop} went well",
+    ("beyond", "ok"): "the same sessions past {hop} went well",
+    ("fresh-meanwhile", "ok"): "a new connection through {hop} was answered while the old waited",
+    ("fresh-meanwhile", "fails"): "a new connection through {hop} failed as well",
+    ("beyond-meanwhile", "ok"): "a new connection past {hop} was answered while the victim waited",
+    ("beyond-meanwhile", "fails"): "a new connection past {hop} failed while the victim waited",
+    ("fresh-session", "ok"): "many requests through {hop} on new connections went well",
+    ("fresh-session", "fails"): "requests through {hop} on new connections failed as well",
+    ("engine-meanwhile", "idle"): "the engine computed nothing and held nothing meanwhile",
+    ("engine-meanwhile", "progressing"): "the engine's counters moved meanwhile",
+    ("engine-meanwhile", "queueing"): "the engine worked for others and had a queue meanwhile",
+    ("engine-meanwhile", "stuck"): "the engine held requests and computed nothing meanwhile",
+    ("request-left", "no"): "no connection of {hop} towards the next hop carried the request",
+    ("request-left", "yes"): "{hop} sent the request on and nothing came back",
+    ("request-left", "answered"): "{hop} sent the request on and an answer came back to it",
+    ("answer-held", "yes"): "answer bytes kept reaching {hop} while its client had none",
+    ("answer-held", "no"): "{hop} passed bytes on as they came",
+    ("ended-by", "us"): "nobody closed; the wait was ended by this tool",
+    ("ended-by", "hop"): "{hop} ended the exchange",
+    ("through", "not-everywhere"): "it fails at some entries and never at others",
+    ("phase", "before-head"): "not one byte of the answer came",
+    ("phase", "before-token"): "the head came, no token",
+    ("phase", "after-token"): "tokens had already come",
+    ("fails-at", "same-request"): "it was always the same request of a connection",
+    ("fails-at", "first-request"): "it was the first request of a connection",
+    ("fails-at", "varying"): "it was not always the same request of a connection",
+}  # fmt: skip
+
+
+def observation_text(observation: Observation) -> str:
+    """One observation as a sentence with its counts."""
+    template = _TEXTS.get((observation.observable, observation.value))
+    if template is None:
+        place = "past" if observation.observable == "beyond" else "through"
+        template = f"sessions {place} {{hop}}: {observation.value}"
+    text = template.format(hop=observation.hop)
+    if observation.text:
+        text += f" ({observation.text})"
+    return f"{text}, {observation.times} of {observation.tries}"
+
+
+def paragraph(judgement: Judgement, outcome: str, answer: Mapping[str, Json]) -> str:
+    """The whole verdict in a few sentences."""
+    elapsed = f"{judgement.facts.elapsed_s:.0f} s, {answer['requests_sent']} requests"
+    if outcome == "fault":
+        return _fault_paragraph(judgement, elapsed)
+    if outcome == "no_fault":
+        return _no_fault_paragraph(judgement, elapsed)
+    seen = "; ".join(observation_text(o) for o in judgement.observations[:6]) or "nothing"
+    return f"The evidence does not suffice to name anybody. Seen in {elapsed}: {seen}."
+
+
+def clean_tries_sentence(tries: int) -> str:
+    """What n clean tries exclude: the 95 % bound 1 - 0.05^(1/n) on the rate of failure."""
+    if tries == 0:
+        return "no try, nothing excluded"
+    bound = 1 - 0.05 ** (1 / tries)
+    return f"at 95 % a failure rate above {bound:.0%} per round is excluded"
+
+
+def not_examined(facts: Facts, deployment: Deployment) -> list[str]:
+    """What this run could not see, or did not vary."""
+    missing = [
+        f"`{hop.name}`: a {hop.role} worker takes no plain request, it was not asked directly"
+        for hop in deployment.hops
+        if not probeable(hop)
+    ]
+    for hop in deployment.hops:
+        if is_engine(hop) and hop.metrics is None:
+            missing.append(f"`{hop.name}`: no metrics page is given, its state was not read")
+    unread = {s.hop for s in facts.counters if s.values is None}
+    missing.extend(
+        f"`{name}`: its metrics page did not answer every time" for name in sorted(unread)
+    )
+    blind = {s.hop for s in facts.sockets if s.rows is None}
+    missing.extend(f"sockets towards `{name}`: not permitted here" for name in sorted(blind))
+    missing.append("the client program itself: its own requests were imitated, not recorded")
+    missing.append("other prompt lengths, body sizes, silences and concurrencies than the victim's")
+    return missing
+
+
+def suggestions(judgement: Judgement, outcome: str) -> list[str]:
+    """What to do or to look at next."""
+    suspect = judgement.top.suspect
+    if outcome == "fault":
+        steps = list(suspect.suspect_class.settings)
+        steps.append(
+            "after the repair run `exonerate locate` again: the verdict must turn to no_fault"
+        )
+        return steps
+    if outcome == "no_fault" and suspect.suspect_class.slug == "healthy":
+        return [
+            "run the victim's own program through a tap: the path is clean for its shape as given",
+            "raise `rounds` or `--budget` to exclude a rarer fault",
+        ]
+    if outcome == "no_fault":
+        return list(suspect.suspect_class.settings)
+    believable = [r.suspect.id for r in judgement.ratings[:3] if r.posterior > 0.01]
+    steps = [f"still believable: {', '.join(believable)}"] if believable else []
+    if not any(hop.metrics for hop in judgement.deployment.hops if is_engine(hop)):
+        steps.append("give the engine's `metrics` URL in exonerate.toml")
+    steps.append("raise `--budget`, or copy the victim more closely in `[victim]`")
+    return steps
+
+
+def _fault_paragraph(judgement: Judgement, elapsed: str) -> str:
+    top = judgement.top
+    suspect_class, hop = top.suspect.suspect_class, top.suspect.hop
+    seen = "; ".join(observation_text(o) for o in top.predicted)
+    return (
+        f"`{hop}` {suspect_class.mechanism} (`{suspect_class.slug}`). Seen: {seen}. "
+        f"What flips it: {suspect_class.flips}. ({elapsed})"
+    )
+
+
+def _no_fault_paragraph(judgement: Judgement, elapsed: str) -> str:
+    top = judgement.top.suspect
+    if top.suspect_class.slug != "healthy":
+        seen = "; ".join(observation_text(o) for o in judgement.top.predicted)
+        why = f"`{top.hop}` {top.suspect_class.mechanism}"
+        return f"Nobody is at fault: {why}. Seen: {seen}. ({elapsed})"
+    entry = entry_hop(judgement.deployment)
+    sessions = victim_sessions(judgement.facts, [entry])
+    rounds = sum(len(session.rounds) for session in sessions)
+    return (
+        f"Nobody is at fault as far as this could see: {rounds} rounds of the victim's shape "
+        f"through `{entry.name}` in {len(sessions)} sessions all went well; "
+        f"{clean_tries_sentence(rounds)}. ({elapsed})"
+    )

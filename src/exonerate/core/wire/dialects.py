@@ -1,0 +1,205 @@
+"""What one event of an answer says, in each dialect of the completion APIs.
+
+A dialect reads one JSON value and returns a `Said`: the pieces of text, whether they are meaningful
+output (text, reasoning, refusal or tool-call deltas: any of them counts as the first token), why
+the answer finished and what the server counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from exonerate.core.json_types import Json
+
+Dialect: TypeAlias = Literal["chat", "completions", "responses", "messages"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """One event's meaning; `done` is the regular end of the dialects without `[DONE]`."""
+
+    pieces: tuple[str, ...] = ()
+    finish_reason: str | None = None
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    done: bool = False
+    error: bool = False
+
+
+def dialect_of_path(path: str) -> Dialect:
+    """The dialect that an endpoint speaks."""
+    bare = path.partition("?")[0].rstrip("/")
+    if bare.endswith("/messages"):
+        return "messages"
+    if bare.endswith("/responses"):
+        return "responses"
+    if bare.endswith("/completions") and not bare.endswith("/chat/completions"):
+        return "completions"
+    return "chat"
+
+
+def read_event(dialect: Dialect, value: Json) -> Said:
+    """What one event of a stream says."""
+    return _READERS[dialect](_object(value))
+
+
+def read_whole(dialect: Dialect, value: Json) -> Said:
+    """What a whole, unstreamed answer says; a well-formed one is done."""
+    body = _object(value)
+    said = _WHOLE_READERS[dialect](body)
+    return Said(
+        pieces=said.pieces,
+        finish_reason=said.finish_reason,
+        prompt_tokens=said.prompt_tokens,
+        completion_tokens=said.completion_tokens,
+        done=bool(body) and not said.error,
+        error=said.error,
+    )
+
+
+# Chat completions and completions.
+
+
+def _chat_event(body: Mapping[str, Json]) -> Said:
+    return _from_choices(body, ("delta", "message"))
+
+
+def _completion_event(body: Mapping[str, Json]) -> Said:
+    return _from_choices(body, ())
+
+
+def _from_choices(body: Mapping[str, Json], carriers: Sequence[str]) -> Said:
+    pieces: list[str] = []
+    finish_reason = None
+    for choice in _objects(body.get("choices")):
+        said = choice
+        for carrier in carriers:
+            said = _object(choice.get(carrier)) or said
+        pieces.extend(_texts(said, _CHAT_TEXTS if carriers else ("text",)))
+        for call in _objects(said.get("tool_calls")):
+            function = _object(call.get("function"))
+            pieces.extend(_texts(function, ("name", "arguments")))
+        finish_reason = _text(choice.get("finish_reason")) or finish_reason
+    usage = _object(body.get("usage"))
+    return Said(
+        pieces=tuple(pieces),
+        finish_reason=finish_reason,
+        prompt_tokens=_count(usage.get("prompt_tokens")),
+        completion_tokens=_count(usage.get("completion_tokens")),
+        error=bool(body.get("error")) or body.get("object") == "error",
+    )
+
+
+_CHAT_TEXTS = ("reasoning_content", "reasoning", "content", "refusal")
+
+
+# Responses.
+
+
+def _responses_event(body: Mapping[str, Json]) -> Said:
+    kind = _text(body.get("type")) or ""
+    if kind.endswith(".delta"):
+        return Said(pieces=tuple(_texts(body, ("delta",))))
+    if kind in ("response.completed", "response.incomplete", "response.failed"):
+        said = _responses_whole(_object(body.get("response")))
+        return Said(
+            finish_reason=said.finish_reason,
+            prompt_tokens=said.prompt_tokens,
+            completion_tokens=said.completion_tokens,
+            done=kind != "response.failed",
+            error=kind == "response.failed",
+        )
+    return Said(error=kind == "error" or (not kind and bool(body.get("error"))))
+
+
+def _responses_whole(body: Mapping[str, Json]) -> Said:
+    pieces = [
+        text
+        for item in _objects(body.get("output"))
+        for part in [*_objects(item.get("content")), item]
+        for text in _texts(part, ("text", "arguments"))
+    ]
+    usage = _object(body.get("usage"))
+    return Said(
+        pieces=tuple(pieces),
+        finish_reason=_text(body.get("status")),
+        prompt_tokens=_count(usage.get("input_tokens")),
+        completion_tokens=_count(usage.get("output_tokens")),
+        error=bool(body.get("error")),
+    )
+
+
+# Messages.
+
+
+def _messages_event(body: Mapping[str, Json]) -> Said:
+    match body.get("type"):
+        case "message_start":
+            usage = _object(_object(body.get("message")).get("usage"))
+            return Said(prompt_tokens=_count(usage.get("input_tokens")))
+        case "content_block_delta":
+            delta = _object(body.get("delta"))
+            return Said(pieces=tuple(_texts(delta, ("text", "thinking", "partial_json"))))
+        case "message_delta":
+            usage = _object(body.get("usage"))
+            return Said(
+                finish_reason=_text(_object(body.get("delta")).get("stop_reason")),
+                completion_tokens=_count(usage.get("output_tokens")),
+            )
+        case "message_stop":
+            return Said(done=True)
+        case kind:
+            return Said(error=kind == "error" or bool(body.get("error")))
+
+
+def _messages_whole(body: Mapping[str, Json]) -> Said:
+    usage = _object(body.get("usage"))
+    blocks = _objects(body.get("content"))
+    return Said(
+        pieces=tuple(text for block in blocks for text in _texts(block, ("text", "thinking"))),
+        finish_reason=_text(body.get("stop_reason")),
+        prompt_tokens=_count(usage.get("input_tokens")),
+        completion_tokens=_count(usage.get("output_tokens")),
+        error=body.get("type") == "error",
+    )
+
+
+_READERS: dict[Dialect, Callable[[Mapping[str, Json]], Said]] = {
+    "chat": _chat_event,
+    "completions": _completion_event,
+    "responses": _responses_event,
+    "messages": _messages_event,
+}
+_WHOLE_READERS: dict[Dialect, Callable[[Mapping[str, Json]], Said]] = {
+    "chat": _chat_event,
+    "completions": _completion_event,
+    "responses": _responses_whole,
+    "messages": _messages_whole,
+}
+
+
+# JSON of unknown shape.
+
+
+def _object(value: Json) -> Mapping[str, Json]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _objects(value: Json) -> Iterator[Mapping[str, Json]]:
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        yield from (item for item in value if isinstance(item, Mapping))
+
+
+def _text(value: Json) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _texts(value: Mapping[str, Json], names: Sequence[str]) -> list[str]:
+    return [text for name in names if (text := _text(value.get(name)))]
+
+
+def _count(value: Json) -> int | None:
+    sound = isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    return int(value) if sound and isinstance(value, int) else None

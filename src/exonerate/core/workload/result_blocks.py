@@ -1,0 +1,224 @@
+"""The binary record of a load run: self-describing, append-only, at most 10 bytes an event.
+
+Layout (all numbers little-endian)
+----------------------------------
+A file is `MAGIC` followed by blocks. A block is a kind (1 byte), the payload's length (u32) and
+the payload. A file that was cut off ends with its last whole block.
+
+- ``J`` is a JSON object with a key `type`: `header`, `cell`, `cell_end`, `engine`, `note`.
+- ``R`` is one request: the struct `_REQUEST` below, then, when `events` > 0:
+
+  - the arrival of each meaningful event as a u32 of nanoseconds after the event before it; the
+    first one counts from `begun_ns`. With flag `WIDE` (a gap of 4.29 s or more) they are u64;
+  - the lateness of each read, u16 in microseconds (65535 is "or more"): how long after the
+    kernel's stamp of its newest bytes the read came;
+  - with flag `COALESCED`, for each read that brought several events: u32 index of its first event,
+    u32 number of events, u64 nanoseconds between the last moment at which nothing was there to
+    read and the stamp. The stamps of all but the last of these events are known only to lie in
+    that span; preceded by a u32 count of such reads.
+
+Stamps are monotonic nanoseconds of the machine that ran the load. A stamp that never came is 0.
+"""
+
+from __future__ import annotations
+
+import struct
+import sys
+from array import array
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import cast
+
+import orjson
+
+from exonerate.core.json_types import JsonObject
+
+MAGIC = b"EXONERATE-BENCH/1\n"
+BLOCK_BYTES_MAX = 256 * 1024 * 1024
+
+WIDE = 1
+COALESCED = 2
+COMPLETE = 4
+KERNEL_STAMPS = 8
+WARM_UP = 16
+RESENT = 32
+"""The peer had closed the reused connection; the request was sent again on a new one, once."""
+
+LATENESS_US_MAX = 65535
+_U32_MAX = 0xFFFFFFFF
+_BLOCK = struct.Struct("<cI")
+_REQUEST = struct.Struct("<HHIQQQQQQQHBBIIIIIIII3s12s")
+_COALESCED_READ = struct.Struct("<IIQ")
+assert sys.byteorder == "little", "the arrays below are written in the machine's order"
+
+
+@dataclass(frozen=True, slots=True)
+class CoalescedRead:
+    """A read that brought several events: which, how many, and how wide their span is."""
+
+    first_event: int
+    events: int
+    span_ns: int
+
+
+@dataclass(slots=True, kw_only=True)
+class RequestRecord:
+    """One request of a load run."""
+
+    cell: int = 0
+    worker: int = 0
+    index: int = 0
+    intended_ns: int = 0
+    begun_ns: int = 0
+    written_ns: int = 0
+    first_byte_ns: int = 0
+    first_token_ns: int = 0
+    last_byte_ns: int = 0
+    ended_ns: int = 0
+    status: int = 0
+    flags: int = 0
+    session_round: int = 1
+    request_number: int = 0
+    events: int = 0
+    usage_tokens: int = -1
+    prompt_tokens: int = -1
+    body_bytes: int = 0
+    reads: int = 0
+    lateness_ns_max: int = 0
+    censored: int = 0
+    end: str = "---"
+    finish_reason: str = ""
+    gaps_ns: array[int]
+    lateness_us: array[int]
+    coalesced: tuple[CoalescedRead, ...] = ()
+
+    @property
+    def complete(self) -> bool:
+        """The answer ended as its framing and its stream promised, with a 2xx status."""
+        return bool(self.flags & COMPLETE)
+
+    @property
+    def output_tokens(self) -> int:
+        """What the server counted, where it said so; else the counted events."""
+        return self.usage_tokens if self.usage_tokens >= 0 else self.events
+
+    def arrivals_ns(self) -> list[int]:
+        """The stamp of each meaningful event."""
+        return list(accumulate(self.gaps_ns, initial=self.begun_ns))[1:]
+
+
+def encode_json(value: JsonObject) -> bytes:
+    """A JSON block."""
+    payload = orjson.dumps(value)
+    return _BLOCK.pack(b"J", len(payload)) + payload
+
+
+def encode_request(record: RequestRecord) -> bytes:
+    """A request block."""
+    gaps = record.gaps_ns
+    wide = gaps.typecode == "Q"
+    flags = record.flags | (WIDE if wide else 0) | (COALESCED if record.coalesced else 0)
+    fixed = _REQUEST.pack(
+        record.cell,
+        record.worker,
+        record.index,
+        record.intended_ns,
+        record.begun_ns,
+        record.written_ns,
+        record.first_byte_ns,
+        record.first_token_ns,
+        record.last_byte_ns,
+        record.ended_ns,
+        record.status,
+        flags,
+        min(record.session_round, 255),
+        min(record.request_number, _U32_MAX),
+        record.events,
+        record.usage_tokens & _U32_MAX,
+        record.prompt_tokens & _U32_MAX,
+        min(record.body_bytes, _U32_MAX),
+        record.reads,
+        min(record.lateness_ns_max, _U32_MAX),
+        record.censored,
+        record.end.encode(),
+        record.finish_reason.encode()[:12],
+    )
+    pieces = [fixed, gaps.tobytes(), len(record.lateness_us).to_bytes(4, "little")]
+    pieces.append(record.lateness_us.tobytes())
+    if record.coalesced:
+        pieces.append(len(record.coalesced).to_bytes(4, "little"))
+        pieces.extend(
+            _COALESCED_READ.pack(read.first_event, read.events, read.span_ns)
+            for read in record.coalesced
+        )
+    payload = b"".join(pieces)
+    return _BLOCK.pack(b"R", len(payload)) + payload
+
+
+def decode_blocks(content: bytes) -> Iterator[JsonObject | RequestRecord]:
+    """Every whole block after the magic, in order; raises ValueError for another file."""
+    if not content.startswith(MAGIC):
+        raise ValueError("not a result of `exonerate bench`")
+    at = len(MAGIC)
+    while at + _BLOCK.size <= len(content):
+        kind, length = _BLOCK.unpack_from(content, at)
+        at += _BLOCK.size
+        if at + length > len(content):
+            return
+        payload = content[at : at + length]
+        at += length
+        if kind == b"J":
+            yield cast("JsonObject", orjson.loads(payload))
+        elif kind == b"R":
+            yield _decode_request(payload)
+        else:
+            raise ValueError(f"unknown block kind {kind!r}")
+
+
+def _decode_request(payload: bytes) -> RequestRecord:
+    fields = _REQUEST.unpack_from(payload)
+    flags, events = fields[11], fields[14]
+    record = RequestRecord(
+        cell=fields[0],
+        worker=fields[1],
+        index=fields[2],
+        intended_ns=fields[3],
+        begun_ns=fields[4],
+        written_ns=fields[5],
+        first_byte_ns=fields[6],
+        first_token_ns=fields[7],
+        last_byte_ns=fields[8],
+        ended_ns=fields[9],
+        status=fields[10],
+        flags=flags & ~(WIDE | COALESCED),
+        session_round=fields[12],
+        request_number=fields[13],
+        events=events,
+        usage_tokens=_signed(fields[15]),
+        prompt_tokens=_signed(fields[16]),
+        body_bytes=fields[17],
+        reads=fields[18],
+        lateness_ns_max=fields[19],
+        censored=fields[20],
+        end=fields[21].decode(),
+        finish_reason=fields[22].rstrip(b"\0").decode(errors="replace"),
+        gaps_ns=array("Q" if flags & WIDE else "I"),
+        lateness_us=array("H"),
+    )
+    at = _REQUEST.size
+    size = events * record.gaps_ns.itemsize
+    record.gaps_ns.frombytes(payload[at : at + size])
+    at += size
+    reads = int.from_bytes(payload[at : at + 4], "little")
+    record.lateness_us.frombytes(payload[at + 4 : at + 4 + 2 * reads])
+    at += 4 + 2 * reads
+    if flags & COALESCED:
+        record.coalesced = tuple(
+            CoalescedRead(*numbers) for numbers in _COALESCED_READ.iter_unpack(payload[at + 4 :])
+        )
+    return record
+
+
+def _signed(value: int) -> int:
+    return -1 if value == _U32_MAX else value

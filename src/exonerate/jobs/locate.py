@@ -1,0 +1,118 @@
+"""The job `locate`: find the layer that is really to blame."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from exonerate.core.case.redaction import Redactor
+from exonerate.core.deployment.codec import deployment_to_json
+from exonerate.core.deployment.model import Deployment, Hop
+from exonerate.core.diagnosis.facts import read_facts
+from exonerate.core.diagnosis.inquiries import next_shape, request_count, victim_scene
+from exonerate.core.diagnosis.localiser import RULES, SCENES_MAX, decide
+from exonerate.core.json_types import JsonObject
+from exonerate.core.ports import Ledger, Player, Progress
+from exonerate.core.scene import ProbeSession
+from exonerate.errors import ExonerateError
+from exonerate.jobs.ledger_run import RunStart, drive
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocateRequest:
+    """What the operator asked for."""
+
+    case: str
+    run: str
+    seed: int
+    budget_s: float
+    symptom: str | None = None
+    gentle: bool = False
+
+
+async def locate(
+    deployment: Deployment,
+    request: LocateRequest,
+    *,
+    ledger: Ledger,
+    player: Player,
+    redactor: Redactor,
+    progress: Progress,
+) -> JsonObject:
+    """Probe until somebody is convicted, everybody cleared, or the budget ends.
+
+    Returns:
+        The answer `exonerate.verdict/1`.
+
+    Raises:
+        ExonerateError: the deployment has no hop that takes a request, or the ledger fails.
+    """
+    check_locatable(deployment)
+    run = RunStart(
+        case=request.case,
+        run=request.run,
+        job="locate",
+        rules=RULES,
+        seed=request.seed,
+        budget_s=request.budget_s,
+        options={"symptom": request.symptom, "gentle": request.gentle},
+        deployment=deployment_to_json(deployment),
+        scenes_max=SCENES_MAX + 1,
+    )
+    return await drive(
+        decide, run=run, ledger=ledger, player=player, redactor=redactor, progress=progress
+    )
+
+
+def planned_traffic(deployment: Deployment, *, seed: int) -> JsonObject:
+    """What `locate --dry-run` prints: the first scene and the most that all of them can send."""
+    check_locatable(deployment)
+    shape = next_shape(read_facts(()), deployment, None)
+    scene = victim_scene(deployment, shape, seed)
+    requests = request_count(scene)
+    victim = deployment.victim
+    prompt = victim.prompt_tokens + (victim.rounds - 1) * victim.growth_tokens
+    sessions = [a for a in scene.activities if isinstance(a, ProbeSession)]
+    return {
+        "first_scene": scene.why,
+        "sessions": [f"{s.rounds} rounds at {s.hop} ({s.url})" for s in sessions],
+        "requests_per_scene_max": requests,
+        "scenes_max": SCENES_MAX,
+        "requests_max": requests * SCENES_MAX,
+        "prompt_tokens_per_request_max": prompt,
+        "output_tokens_per_request_max": victim.max_tokens,
+    }
+
+
+def deployment_of_urls(urls: list[str], *, model: str, folder: str) -> Deployment:
+    """A deployment for `locate URL URL ... --model M`: client side first, the engine last.
+
+    Raises:
+        ExonerateError: the same URL twice, or none at all.
+    """
+    if len(set(urls)) < len(urls):
+        raise ExonerateError(
+            "the same URL was given twice", "give each hop once, client side first, engine last"
+        )
+    hops: list[Hop] = []
+    for number, url in enumerate(urls, start=1):
+        last = number == len(urls)
+        clean = url.rstrip("/")
+        hops.append(
+            Hop(
+                name="engine" if last else f"hop{number}",
+                role="engine" if last else "proxy",
+                url=clean,
+                behind=(hops[-1].name,) if hops else (),
+                metrics=f"{clean}/metrics" if last else None,
+            )
+        )
+    return Deployment(name="ad hoc", model=model, folder=folder, hops=tuple(hops))
+
+
+def check_locatable(deployment: Deployment) -> None:
+    """Refuse a deployment without hops, in words."""
+    if not deployment.hops:
+        raise ExonerateError(
+            "the deployment has no hop to probe",
+            "add `[[hop]]` sections, or give URLs: `exonerate locate URL URL --model M`",
+        )

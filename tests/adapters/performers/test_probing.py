@@ -1,0 +1,142 @@
+"""Probe sessions with triggers, against a small server that can fall silent."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from exonerate.adapters.clock import SystemClock
+from exonerate.adapters.performers.probing import ProbePerformer
+from exonerate.adapters.performers.watching import SocketPerformer
+from exonerate.adapters.player import Performer, ScenePlayer
+from exonerate.core.scene import (
+    Activity,
+    Event,
+    ProbeSession,
+    PromptRecipe,
+    RequestRecipe,
+    Scene,
+    Stall,
+    WatchSockets,
+)
+
+EVENTS = (b'data: {"choices":[{"delta":{"content":"a"}}]}\n\n', b"data: [DONE]\n\n", b"")
+ANSWER = (
+    b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+    + b"".join(b"%x\r\n%s\r\n" % (len(event), event) for event in EVENTS)
+)
+
+
+def silent(text: str, fraction: float | None) -> None:
+    """No progress is shown."""
+
+
+@asynccontextmanager
+async def server(silent_from: int) -> AsyncIterator[int]:
+    """A server whose connections fall silent at their n-th request; yields its port."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        number = 0
+        try:
+            while True:
+                head = await reader.readuntil(b"\r\n\r\n")
+                length = next(
+                    int(line.split(b":")[1])
+                    for line in head.lower().split(b"\r\n")
+                    if line.startswith(b"content-length")
+                )
+                await reader.readexactly(length)
+                number += 1
+                if number >= silent_from:
+                    await reader.read()
+                    return
+                writer.write(ANSWER)
+        except asyncio.IncompleteReadError:
+            pass
+        finally:
+            writer.close()
+
+    started = await asyncio.start_server(serve, "127.0.0.1", 0)
+    async with started:
+        yield started.sockets[0].getsockname()[1]
+
+
+def session(name: str, port: int, *, rounds: int, deadline_s: float = 10.0) -> ProbeSession:
+    """A session without idle time."""
+    prompt = PromptRecipe(seed=1, prompt_tokens=8)
+    request = RequestRecipe(path="/v1/chat/completions", model="m", prompt=prompt, max_tokens=2)
+    return ProbeSession(
+        name=name,
+        hop="edge",
+        url=f"http://127.0.0.1:{port}",
+        request=request,
+        rounds=rounds,
+        connection="reuse",
+        think_s=0.0,
+        deadline_s=deadline_s,
+    )
+
+
+async def play(scene: Scene) -> Sequence[Event]:
+    """Play one scene with real performers."""
+    performers: dict[type[Activity], Performer] = {
+        ProbeSession: ProbePerformer(Path("/"), {}, ()),
+        WatchSockets: SocketPerformer(),
+    }
+    return await ScenePlayer(clock=SystemClock(), performers=performers).play(scene, silent)
+
+
+def test_a_stall_starts_the_triggered_probe_while_the_victim_waits() -> None:
+    """The new connection is answered between the begin and the end of the hanging round."""
+
+    async def run() -> Sequence[Event]:
+        async with server(silent_from=2) as port:
+            meanwhile = session("meanwhile", port, rounds=1)
+            trigger = Stall(session="victim", after_s=0.3, play=(meanwhile,), give_up_ratio=5.0)
+            victim = session("victim", port, rounds=3)
+            return await play(Scene(id="s", why="t", activities=(victim,), triggers=(trigger,)))
+
+    events = asyncio.run(run())
+    exchanges = {
+        (event.activity, event.data["round"]): event.data
+        for event in events
+        if event.kind == "exchange"
+    }
+    hanging, other = exchanges["victim", 2], exchanges["meanwhile", 1]
+    assert hanging["given_up"] == "provisional"
+    assert other["given_up"] == "no"
+    assert int(str(hanging["begun_ns"])) < int(str(other["begun_ns"]))
+    assert int(str(other["ended_ns"])) < int(str(hanging["ended_ns"]))
+    assert ("victim", 3) not in exchanges
+
+
+def test_without_an_answer_meanwhile_only_the_deadline_ends_the_wait() -> None:
+    """When everything is silent a hang is not provisional: nothing shows what normal is."""
+
+    async def run() -> Sequence[Event]:
+        async with server(silent_from=1) as port:
+            meanwhile = session("meanwhile", port, rounds=1, deadline_s=0.5)
+            trigger = Stall(session="victim", after_s=0.1, play=(meanwhile,), give_up_ratio=2.0)
+            victim = session("victim", port, rounds=1, deadline_s=1.0)
+            return await play(Scene(id="s", why="t", activities=(victim,), triggers=(trigger,)))
+
+    ends = {e.activity: e.data["given_up"] for e in asyncio.run(run()) if e.kind == "exchange"}
+    assert ends == {"meanwhile": "deadline", "victim": "deadline"}
+
+
+def test_socket_counters_are_watched_as_long_as_the_session_lasts() -> None:
+    """Readings stand before and during the session; unchanged ones are short."""
+
+    async def run() -> Sequence[Event]:
+        async with server(silent_from=2) as port:
+            watch = WatchSockets(
+                name="sockets", hop="edge", host="127.0.0.1", port=port, count=1000,
+                every_s=0.05, background=True,
+            )  # fmt: skip
+            victim = session("victim", port, rounds=2, deadline_s=0.6)
+            return await play(Scene(id="s", why="t", activities=(watch, victim)))
+
+    readings = [event.data for event in asyncio.run(run()) if event.kind == "sockets"]
+    assert len(readings) >= 5
+    assert any(reading.get("same") for reading in readings)
+    assert any(reading.get("rows") for reading in readings)

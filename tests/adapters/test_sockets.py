@@ -1,0 +1,50 @@
+"""Socket counters against sockets that the test opens itself."""
+
+import socket
+
+from exonerate.adapters.sockets import SocketRow, tcp_sockets
+
+
+def row_of(port: int, peer_port: int) -> SocketRow:
+    """The row of one connection, seen from the side whose local port is `port`."""
+    return next(r for r in tcp_sockets() if (r.local_port, r.peer_port) == (port, peer_port))
+
+
+def test_bytes_that_were_sent_are_counted_on_both_sides() -> None:
+    """What the client sent is what the server's socket received, read or not."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        with socket.create_connection(("127.0.0.1", port)) as client:
+            accepted, (_, client_port) = server.accept()
+            with accepted:
+                client.sendall(b"x" * 1234)
+                accepted.recv(1, socket.MSG_PEEK)
+                at_server = row_of(port, client_port)
+                assert at_server.received_bytes == 1234
+                assert at_server.unread_bytes == 1234
+                assert at_server.state == "ESTABLISHED"
+                # The first byte of `bytes_acked` is the SYN.
+                at_client = row_of(client_port, port)
+                assert at_client.sent_bytes is not None
+                assert at_client.sent_bytes - 1234 in (0, 1)
+
+
+def test_a_socket_that_its_peer_closed_waits_to_be_closed() -> None:
+    """CLOSE_WAIT is what a client that ignores the end of a connection shows."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        client = socket.create_connection(("127.0.0.1", port))
+        with client:
+            accepted, (_, client_port) = server.accept()
+            accepted.close()
+            client.recv(1)
+            assert row_of(client_port, port).state == "CLOSE_WAIT"
+
+
+def test_an_ipv6_connection_shows_its_addresses() -> None:
+    """Both families are read."""
+    with socket.create_server(("::1", 0), family=socket.AF_INET6) as server:
+        port = server.getsockname()[1]
+        with socket.create_connection(("::1", port)) as client:
+            row = row_of(client.getsockname()[1], port)
+            assert row.peer == "::1"

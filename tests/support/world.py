@@ -1,0 +1,294 @@
+"""A small deterministic world for the localiser: scenes in, events out, no socket anywhere.
+
+A world is a path of hops and a rule that says how each entry answers each request. Time is
+simulated; triggers, give-up ratios, counters and socket bytes follow the scene as the player would.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from exonerate.core.case.records import Record
+from exonerate.core.case.verdict import Verdict
+from exonerate.core.deployment.codec import deployment_to_json
+from exonerate.core.deployment.model import Deployment
+from exonerate.core.deployment.parse import parse_deployment
+from exonerate.core.diagnosis.localiser import RULES, decide
+from exonerate.core.json_types import JsonObject
+from exonerate.core.scene import Event, ProbeSession, SampleMetrics, Scene, Stall, WatchSockets
+from exonerate.core.scene_json import event_to_json, scene_to_json
+from exonerate.core.wire.exchange import ConnectionFacts, ContentFacts, Exchange
+from exonerate.core.wire.exchange_json import exchange_to_json
+
+NS = 1_000_000_000
+PATH = """\
+[deployment]
+model = "m"
+[[hop]]
+name = "edge"
+role = "proxy"
+url = "http://127.0.0.1:8080"
+[[hop]]
+name = "inner"
+role = "proxy"
+url = "http://127.0.0.1:8081"
+[[hop]]
+name = "engine"
+role = "engine"
+url = "http://127.0.0.1:8000"
+metrics = "http://127.0.0.1:8000/metrics"
+[victim]
+rounds = 6
+think_s = 0.4
+deadline_s = 12
+[[service]]
+name = "decode"
+hop = "engine"
+start = ["./serve.sh"]
+[[knob]]
+name = "TARGET_CTAS"
+service = "decode"
+file = "serve.sh"
+form = "export"
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One request as the world sees it."""
+
+    hop: str
+    on_connection: int
+    begun_s: float
+    idle_s: float
+    connection_age_s: float
+    count: int
+    """How many requests have entered at this hop before, over all connections."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What comes back: a complete answer, unless fields say otherwise."""
+
+    wait_s: float = 0.15
+    spread_s: float = 0.3
+    status: int | None = 200
+    silent: bool = False
+    cut: bool = False
+    lost_ending: bool = False
+    defects: tuple[str, ...] = ()
+    reaches: str | None = None
+    """For silent requests: the name of the next hop if the bytes got there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What the engine does for others all the time."""
+
+    running: int = 0
+    waiting: int = 0
+    tokens_per_s: float = 0.0
+
+
+Rule = Callable[[Asked], Answer]
+OK = Answer()
+SILENT = Answer(silent=True)
+
+
+@dataclass(slots=True)
+class World:
+    """The path, how it answers, and what its engine's counters show."""
+
+    rule: Rule
+    load: Load = Load()
+    deployment: Deployment = field(
+        default_factory=lambda: parse_deployment(PATH, path="test", folder="/")
+    )
+    sockets_visible: bool = True
+    now_s: float = 0.0
+    counts: dict[str, int] = field(default_factory=dict)
+    ports: int = 40_000
+
+    def play(self, scene: Scene) -> list[Event]:
+        """Every event of one scene."""
+        begin_s = self.now_s
+        stalls = {trigger.session: trigger for trigger in scene.triggers}
+        events: list[Event] = []
+        sessions = [a for a in scene.activities if isinstance(a, ProbeSession)]
+        ends = [self._session(s, stalls.get(s.name), begin_s, events) for s in sessions]
+        self.now_s = max(ends) + 0.1
+        for watch in scene.activities:
+            if isinstance(watch, WatchSockets):
+                events.extend(self._sockets(watch, begin_s))
+        return sorted(events, key=lambda event: event.at_ns)
+
+    def _session(
+        self, session: ProbeSession, stall: Stall | None, begin_s: float, events: list[Event]
+    ) -> float:
+        now_s, on_connection, opened_s = begin_s + 0.05, 0, begin_s
+        last_s = now_s
+        port = self._port()
+        for number in range(1, session.rounds + 1):
+            now_s += session.think_s if number > 1 else 0.0
+            if session.connection == "fresh" or on_connection == 0:
+                on_connection, opened_s, port = 0, now_s, self._port()
+            on_connection += 1
+            count = self.counts.get(session.hop, 0)
+            self.counts[session.hop] = count + 1
+            asked = Asked(
+                session.hop, on_connection, now_s, now_s - last_s, now_s - opened_s, count
+            )
+            answer = self.rule(asked)
+            waited_s = answer.wait_s + answer.spread_s
+            given_up = "no"
+            if answer.silent or answer.wait_s > session.deadline_s:
+                waited_s, given_up = session.deadline_s, "deadline"
+            if (stall is not None and min(answer.wait_s, waited_s) > stall.after_s) or (
+                stall is not None and answer.silent
+            ):
+                waited_s, given_up = self._stall(
+                    session, stall, now_s, (waited_s, given_up), events
+                )
+            exchange = _exchange(session, asked, answer, (now_s, waited_s, given_up, port, number))
+            now_s += waited_s
+            last_s = now_s
+            event = Event(session.name, int(now_s * NS), "exchange", exchange_to_json(exchange))
+            events.append(event)
+            if not exchange.complete and session.stop_after_failure:
+                break
+        return now_s
+
+    def _stall(
+        self,
+        session: ProbeSession,
+        stall: Stall,
+        begun_s: float,
+        planned: tuple[float, str],
+        events: list[Event],
+    ) -> tuple[float, str]:
+        at_s = begun_s + stall.after_s
+        slowest_s, all_answered = 0.0, True
+        for activity in stall.play:
+            if isinstance(activity, SampleMetrics):
+                for number in range(activity.count):
+                    sample_s = at_s + number * activity.every_s
+                    events.append(self._metrics(activity, sample_s))
+            elif isinstance(activity, ProbeSession):
+                side: list[Event] = []
+                end_s = self._session(activity, None, at_s, side)
+                events.extend(side)
+                slowest_s = max(slowest_s, end_s - at_s)
+                all_answered = all_answered and all(
+                    event.data["first_token_ns"] is not None for event in side
+                )
+        if stall.give_up_ratio is None or not all_answered or planned[1] == "no":
+            return planned
+        provisional_s = max(stall.after_s + 1.0, stall.give_up_ratio * slowest_s)
+        return (provisional_s, "provisional") if provisional_s < planned[0] else planned
+
+    def _metrics(self, activity: SampleMetrics, at_s: float) -> Event:
+        values = {
+            "running": float(self.load.running),
+            "waiting": float(self.load.waiting),
+            "generated_tokens": 100.0 + int(self.load.tokens_per_s * at_s),
+        }
+        return Event(
+            activity.name, int(at_s * NS), "metrics", {"hop": activity.hop, "values": values}
+        )
+
+    def _sockets(self, watch: WatchSockets, begin_s: float) -> list[Event]:
+        rows: list[JsonObject] | None = [] if self.sockets_visible else None
+        found = []
+        at_s = begin_s
+        while at_s < self.now_s:
+            data: JsonObject = {"hop": watch.hop, "rows": rows}
+            found.append(Event(watch.name, int(at_s * NS), "sockets", data))
+            at_s += watch.every_s
+        return found
+
+    def _port(self) -> int:
+        self.ports += 1
+        return self.ports
+
+
+def _exchange(
+    session: ProbeSession, asked: Asked, answer: Answer, when: tuple[float, float, str, int, int]
+) -> Exchange:
+    begun_s, took_s, given_up, port, number = when
+    begun = int(begun_s * NS)
+    ended = int((begun_s + took_s) * NS)
+    ok = answer.status == 200 and given_up == "no"
+    first = int((begun_s + answer.wait_s) * NS) if ok else None
+    spread_ms = answer.spread_s * 1000
+    arrivals = tuple(answer.wait_s * 1000 + spread_ms * i / 7 for i in range(8)) if ok else ()
+    whole = ok and not answer.cut
+    return Exchange(
+        session=session.name,
+        hop=session.hop,
+        round=number,
+        connection=ConnectionFacts(
+            ordinal=number if session.connection == "fresh" else 1,
+            request_number=asked.on_connection,
+            age_s=asked.connection_age_s,
+            idle_s=asked.idle_s,
+            local_port=port,
+        ),
+        request_bytes=900,
+        begun_ns=begun,
+        connected_ns=begun,
+        written_ns=begun,
+        first_byte_ns=first if ok else (ended if answer.status and given_up == "no" else None),
+        first_token_ns=first,
+        ended_ns=ended,
+        arrivals_ms=arrivals,
+        status=answer.status if given_up == "no" else None,
+        body_complete=whole,
+        content=ContentFacts(
+            meaningful_events=len(arrivals),
+            done_seen=whole and not answer.lost_ending,
+            defects=answer.defects,
+        ),
+        end="cZH" if given_up != "no" else "---" if whole else "hFD",
+        given_up=given_up,  # type: ignore[arg-type]  # one of its words
+    )
+
+
+def locate_in(world: World, *, budget_s: float = 120.0, seed: int = 1) -> JsonObject:
+    """Run the localiser against a world until its verdict."""
+    records = start_records(world, budget_s=budget_s, seed=seed)
+    for _ in range(20):
+        decided = decide(records)
+        if isinstance(decided, Verdict):
+            return decided.answer
+        records.append(record(records, "scene_planned", {"scene": scene_to_json(decided)}))
+        events = [event_to_json(event) for event in world.play(decided)]
+        records.append(record(records, "scene_played", {"scene": decided.id, "events": events}))
+    raise AssertionError("the localiser did not come to an end")
+
+
+def start_records(world: World, *, budget_s: float = 120.0, seed: int = 1) -> list[Record]:
+    """The record that begins a run."""
+    body: JsonObject = {
+        "job": "locate",
+        "rules": RULES,
+        "seed": seed,
+        "budget_s": budget_s,
+        "deployment": deployment_to_json(world.deployment),
+        "options": {},
+    }
+    return [record([], "run_started", body)]
+
+
+def record(records: Sequence[Record], kind: str, body: JsonObject) -> Record:
+    """A record as the fold needs it; its hash is of no interest here."""
+    return Record(
+        seq=len(records) + 1,
+        case="case",
+        kind=kind,  # type: ignore[arg-type]  # one of its words
+        at="2026-01-01T00:00:00Z",
+        body=body,
+        prev="",
+        hash="",
+        run="run",
+    )
