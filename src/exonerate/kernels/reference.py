@@ -85,10 +85,10 @@ def attend(
         sinks: (q_heads,) logits that take part in the softmax and have no value
         partial_dtype: format in which acc is kept between the split and the combine
     """
-    score = ScoreRule(q.shape[2] ** -0.5 if scale is None else scale, softcap)
-    rule = SplitRule(num_splits=splits) if rule is None else rule
     if page_table is None:
         check_shapes(q.shape, k.shape, v.shape, batch=len(lengths))
+    score = ScoreRule(q.shape[2] ** -0.5 if scale is None else scale, softcap)
+    rule = SplitRule(num_splits=splits) if rule is None else rule
     if q.dtype not in (np.float32, np.float16):
         raise ExonerateError(f"q is {q.dtype}", "pass float32 or float16")
     batch, q_heads, _ = q.shape
