@@ -70,7 +70,7 @@ def round_to(values: Array, name: str) -> NDArray[np.float32]:
     wide = np.asarray(values, np.float64)
     finite = np.isfinite(wide)
     quantum = ulp(np.where(finite, wide, 0.0), name)
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"):
         rounded = np.where(finite, np.rint(wide / quantum) * quantum, wide)
     too_large = np.abs(rounded) > fmt.largest
     beyond = np.copysign(np.inf, rounded) if fmt.has_infinity else np.nan
