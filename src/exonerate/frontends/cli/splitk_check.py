@@ -11,13 +11,15 @@ import click
 import orjson
 
 from exonerate.core.exactness import PROMISED_BY_DEFAULT, Proof, Property, proof_document
+from exonerate.core.kernel_speed import DecodeShape, speed_document
 from exonerate.errors import ExonerateError
 from exonerate.frontends.cli import exit_status
 from exonerate.kernels.number_formats import FORMATS
 from exonerate.kernels.prover.catalogue import LEVELS
 from exonerate.kernels.prover.prove import Sweep, prove, replay
 from exonerate.kernels.prover.runner import Runner
-from exonerate.kernels.prover.targets import open_target
+from exonerate.kernels.prover.targets import open_target, require
+from exonerate.report import splitk_bench as bench_report
 from exonerate.report import splitk_check as report
 
 PROMISES = {
@@ -48,6 +50,7 @@ PROMISES = {
     show_default=True,
     help="Where failing inputs are saved.",
 )
+@click.option("--budget", "budget_s", type=float, help="Seconds for the whole sweep.")
 @click.option("--first", is_flag=True, help="Stop at the first broken promise.")
 @click.option("--time-limit", default=20.0, show_default=True, help="Seconds for one call.")
 @click.option("--device", default="cpu", show_default=True, help="Where torch arrays live.")
@@ -88,6 +91,52 @@ def check(
     else:
         click.echo(report.text(proof))
     return exit_status.FINDING if proof.broken else exit_status.DONE
+
+
+@click.command("bench")
+@click.option("--batch", default=8, show_default=True, type=click.IntRange(1))
+@click.option("--q-heads", default=32, show_default=True, type=click.IntRange(1))
+@click.option("--kv-heads", default=8, show_default=True, type=click.IntRange(1))
+@click.option("--dim", default=128, show_default=True, type=click.IntRange(16))
+@click.option("--tokens", default=8192, show_default=True, type=click.IntRange(1))
+@click.option("--dtype", "dtypes", multiple=True, type=click.Choice(["fp32", "bf16", "fp16"]))
+@click.option("--rounds", default=15, show_default=True, type=click.IntRange(1))
+@click.option("--splits", default=8, show_default=True, type=click.IntRange(1))
+@click.option("--device", default="cpu", show_default=True)
+@click.option("--json", "as_json", is_flag=True, help="Print the timings as JSON.")
+def bench(
+    dtypes: tuple[str, ...], rounds: int, splits: int, device: str, as_json: bool, **sizes: int
+) -> int:
+    """Time decode attention implementations side by side in one run.
+
+    Rounds alternate between the implementations; speed is relative to torch SDPA with the query
+    heads of a group packed as positions, and the machine's memory speed is measured beside it.
+
+    \b
+    Example:
+      exonerate splitk bench --tokens 8192 --dtype fp32 --dtype bf16
+    """
+    require("torch")
+    from exonerate.kernels.bench import Plan  # needs the optional extra
+    from exonerate.kernels.bench import bench as run_bench
+
+    if sizes["q_heads"] % sizes["kv_heads"]:
+        raise ExonerateError(
+            f"{sizes['q_heads']} query heads do not share {sizes['kv_heads']} KV heads evenly",
+            "make --q-heads a multiple of --kv-heads",
+        )
+    shapes = [DecodeShape(dtype=dtype, **sizes) for dtype in dtypes or ("fp32", "bf16")]
+    plan = Plan(shapes=shapes, rounds=rounds, splits=splits, device=device)
+    progress = ProgressLine()
+    try:
+        speed = run_bench(plan, progress)
+    finally:
+        progress.end()
+    if as_json:
+        click.echo(orjson.dumps(speed_document(speed), option=orjson.OPT_INDENT_2).decode())
+    else:
+        click.echo(bench_report.text(speed))
+    return exit_status.DONE
 
 
 def _prove(runner: Runner, sweep: Sweep, replay_file: Path | None, progress: ProgressLine) -> Proof:

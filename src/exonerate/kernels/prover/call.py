@@ -80,10 +80,13 @@ def run(target: Target, call: Call, capabilities: Capabilities) -> Answer:
         poison = np.full(shape, np.nan, np.float32)
         out = place("out", poison, given.dtype, layout=given.layout)
     hand = torch_arrays.Hands(capabilities, given.dtype)
-    keywords = options(given, page_table, capabilities, hand)
+    keywords = options(given, page_table, hand)
+    try:
+        arguments = hand.give_all(placed)
+    except MemoryError as error:
+        return Answer(status=Status.REFUSED, message=f"no room for this input: {error}")
     if out is not None:
         keywords["out"] = hand.give(out)
-    arguments = [hand.give(array) for array in placed]
     try:
         with poisoned(call.memory_poison):
             result = target(*arguments, hand.plain(lengths), call.splits, **keywords)
@@ -133,10 +136,7 @@ def stored_kv(
 
 
 def options(
-    given: AttentionInput,
-    page_table: NDArray[np.int64] | None,
-    capabilities: Capabilities,
-    hand: torch_arrays.Hands,
+    given: AttentionInput, page_table: NDArray[np.int64] | None, hand: torch_arrays.Hands
 ) -> dict[str, Any]:
     """The keywords of one call."""
     keywords: dict[str, Any] = {}

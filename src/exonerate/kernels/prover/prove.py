@@ -43,6 +43,7 @@ class Sweep:
         save_in: folder for failing inputs; None saves nothing
         stop_at_first: end at the first broken promise
         conditions: names of conditions to try; all of the level when empty
+        budget_s: after so long the rest is left out; None has all the time
     """
 
     target: str
@@ -55,6 +56,7 @@ class Sweep:
     save_in: Path | None = None
     stop_at_first: bool = False
     conditions: Sequence[str] = ()
+    budget_s: float | None = None
 
 
 @dataclass(slots=True)
@@ -101,8 +103,9 @@ def prove(runner: Runner, sweep: Sweep, progress: Progress) -> Proof:
     for number, trial in enumerate(planned):
         dtype = trial.given.dtype
         progress(f"{dtype} {trial.condition}", number / len(planned))
-        if seen.given_up:
-            seen.not_examined[f"{trial.condition}: left out, {seen.given_up}"] = None
+        why = seen.given_up or _out_of_time(sweep, time.monotonic() - began)
+        if why:
+            seen.not_examined[f"{dtype} {trial.condition}: left out, {why}"] = None
         elif dtype not in without and not _judge_one(judge, sweep, trial, seen):
             without.add(dtype)
         if sweep.stop_at_first and any(finding.broken for finding in seen.findings):
@@ -112,6 +115,11 @@ def prove(runner: Runner, sweep: Sweep, progress: Progress) -> Proof:
             _take_violations(judge, sweep, trial, found, seen)
     progress("done", 1.0)
     return _proof(runner, sweep, seen, time.monotonic() - began)
+
+
+def _out_of_time(sweep: Sweep, spent_s: float) -> str:
+    over = sweep.budget_s is not None and spent_s > sweep.budget_s
+    return f"the sweep had {sweep.budget_s:g} s" if over else ""
 
 
 def replay(runner: Runner, sweep: Sweep, file: Path) -> Proof:

@@ -6,6 +6,7 @@ Torch is imported only when a target computes with it.
 from __future__ import annotations
 
 import importlib
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,15 @@ class Hands:
         if self._torch is None:
             return array
         return self._torch.from_numpy(array).to(self._device)
+
+    def give_all(self, arrays: Sequence[Placed]) -> list[Any]:
+        """Every placed array; raises MemoryError when the device cannot hold them."""
+        try:
+            return [self.give(array) for array in arrays]
+        except RuntimeError as error:  # torch.OutOfMemoryError is one
+            if "out of memory" in str(error):
+                raise MemoryError(str(error).splitlines()[0]) from error
+            raise
 
     def take_back(self) -> None:
         """Copy from the device what the target may have written."""
