@@ -14,6 +14,7 @@ Every observable is about one hop:
 - ``request-read``: whether the program at the hop ever took the request from its socket
 - ``ended-after``: what the failing rounds' times have in common; ``defect-kind``: what is damaged
 - ``abort-through``, ``abort-beyond``: whether the engine stops when a client leaves
+- ``upstream-face``: that the hop's upstream side was in sight, for any round
 - ``answer-held``: whether the answer's bytes reached the hop while its client got none of them
 - ``ended-by``: who ended the failing exchange
 - ``phase``: when it failed: before any byte, before the first token, or after it
@@ -59,6 +60,7 @@ VALUES: Mapping[str, tuple[str, ...]] = {
     "abort-through": ("freed", "kept"),
     "abort-beyond": ("freed", "kept"),
     "answer-held": ("yes", "no"),
+    "upstream-face": ("seen",),
     "ended-by": ("us", "hop", "network", "nobody"),
     "phase": ("before-head", "before-token", "after-token"),
 }  # fmt: skip
@@ -118,7 +120,9 @@ def _while_waiting(
     waiting = [s for s in through if s.waiting is not None]
     engines = [h.name for h in deployment.hops if is_engine(h)]
     states = [engine_state(facts, s, engines) for s in waiting]
-    passages = [p for s in waiting if (p := passage(facts, s, hop, deployment)) is not None]
+    looks = [(s, s.waiting) for s in waiting if s.waiting is not None]
+    found = [passage(facts, session, round_, hop, deployment) for session, round_ in looks]
+    passages = [p for p in found if p is not None]
     gone = [p for p in passages if p.left != "no"]
     entered = [s for s in waiting if s.hop == hop.name]
     read = [read_state(facts, s, deployment) for s in entered]
@@ -128,7 +132,17 @@ def _while_waiting(
         _tally(hop.name, "request-copies", ["several" if p.copies > 1 else "one" for p in gone]),
         _tally(hop.name, "left-to", ["elsewhere" if p.elsewhere else "next" for p in gone]),
         _tally(hop.name, "request-read", [value for value in read if value]),
+        _upstream_face(hop, facts, deployment, through),
     ]
+
+
+def _upstream_face(
+    hop: Hop, facts: Facts, deployment: Deployment, through: Sequence[Session]
+) -> Observation | None:
+    """Whether the hop's upstream side was in sight at all, during any round."""
+    rounds = ((session, round_) for session in through for round_ in session.rounds)
+    seen = any(passage(facts, s, r, hop, deployment) is not None for s, r in rounds)
+    return Observation(hop.name, "upstream-face", "seen", 1, 1) if seen else None
 
 
 def _endings(hop: Hop, through: Sequence[Session]) -> list[Observation | None]:
