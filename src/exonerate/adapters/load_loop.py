@@ -18,10 +18,11 @@ import select
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from exonerate.adapters.clock import StampClock
 from exonerate.adapters.load_request import RequestMaker
-from exonerate.adapters.load_slot import Slot, Target
+from exonerate.adapters.load_slot import Ancillary, Receive, Slot, Target
 from exonerate.adapters.socket_facts import ending_of
 from exonerate.core.instant import NS_PER_MS, NS_PER_S
 from exonerate.core.wire.end_codes import Ending
@@ -37,6 +38,12 @@ READS_BETWEEN_CHORES_MAX = 1000
 BOUNDS_NS = NS_PER_S
 WAIT_S_MAX = 0.02
 NEVER_NS = 1 << 63
+
+
+QuickSlot: TypeAlias = tuple[
+    Receive, bytearray, Callable[[int], None], bytearray, Callable[[Wake], None]
+]
+"""All that the hot path needs of a slot whose answer may be kept unseen."""
 
 
 @dataclass(slots=True)
@@ -83,6 +90,7 @@ class LoadLoop:
         self._memory = RunMemory()
         self._epoll = select.epoll()
         self._slots: dict[int, Slot] = {}
+        self._quick: dict[int, QuickSlot] = {}
         self._busy: dict[Slot, int] = {}
         self._idle: list[Slot] = []
         self._changed = False
@@ -148,28 +156,25 @@ class LoadLoop:
         return now_ns
 
     def _read(self, ready: list[tuple[int, int]], wake: Wake) -> None:
-        slots = self._slots
+        quick = self._quick
         for fd, mask in ready:
-            slot = slots[fd]
-            if not slot.quick:
-                self._attend(slot, mask, wake)
+            if fd not in quick:
+                self._attend(self._slots[fd], mask, wake)
                 continue
+            receive, blob, add_end, stamps, add_wake = quick[fd]
             try:
-                content, ancillary, _, _ = slot.receive(READ_BYTES, ANCILLARY_BYTES)
+                content, ancillary, _, _ = receive(READ_BYTES, ANCILLARY_BYTES)
             except OSError as error:
-                self._lost(slot, error)
+                self._lost(self._slots[fd], error)
                 continue
             if content[-4:] == EVENT_END and ancillary:
                 # `KeptReads.keep`, spelled out: a call would cost as much as what it does.
-                blob, add_end, stamps, add_wake = slot.sink
                 blob += content
                 add_end(len(blob))
                 stamps += ancillary[0][2]
                 add_wake(wake)
             else:
-                ending = slot.keep(content, ancillary, wake) if content else "fin"
-                if ending is not None:
-                    self._over(slot, ending)
+                self._keep(self._slots[fd], content, ancillary, wake)
 
     def _patience_s(self, now_ns: int) -> float:
         """How long to wait for bytes: until the next request is due, at most `WAIT_S_MAX`."""
@@ -181,24 +186,30 @@ class LoadLoop:
 
     def _attend(self, slot: Slot, mask: int, wake: Wake) -> None:
         """Connecting, writing, heads, and every answer that must be read piece by piece."""
-        ending: Ending | None = None
         if slot.wants_to_write() and mask & ~select.EPOLLIN:
             ending = slot.writable()
-        if ending is None and mask & (select.EPOLLIN | select.EPOLLHUP | select.EPOLLERR):
-            ending = self._receive(slot, wake)
-        if ending is not None:
-            self._over(slot, ending)
-        elif slot.work is not None:
+            if ending is not None:
+                self._over(slot, ending)
+                return
+        if mask & (select.EPOLLIN | select.EPOLLHUP | select.EPOLLERR):
+            try:
+                content, ancillary, _, _ = slot.receive(READ_BYTES, ANCILLARY_BYTES)
+            except OSError as error:
+                self._lost(slot, error)
+            else:
+                self._keep(slot, content, ancillary, wake)
+        if slot.work is not None:
             self._renew_interest(slot)
 
-    def _receive(self, slot: Slot, wake: Wake) -> Ending | None:
-        try:
-            content, ancillary, _, _ = slot.receive(READ_BYTES, ANCILLARY_BYTES)
-        except BlockingIOError:
-            return None
-        except OSError as error:
-            return ending_of(error)
-        return slot.keep(content, ancillary, wake) if content else "fin"
+    def _keep(self, slot: Slot, content: bytes, ancillary: Ancillary, wake: Wake) -> None:
+        """Keep a read that needs a look; from then on the slot is quick, or is not."""
+        ending = slot.keep(content, ancillary, wake) if content else "fin"
+        if ending is not None:
+            self._over(slot, ending)
+        elif slot.quick:
+            self._quick[slot.fd] = (slot.receive, *slot.reads.sink())
+        else:
+            self._quick.pop(slot.fd, None)
 
     def _lost(self, slot: Slot, error: OSError) -> None:
         if error.errno not in (errno.EAGAIN, errno.EINTR):
@@ -206,6 +217,7 @@ class LoadLoop:
 
     def _over(self, slot: Slot, ending: Ending) -> None:
         """The request of this slot has ended, or must be sent again, or the slot was idle."""
+        self._quick.pop(slot.fd, None)
         if slot.work is None:
             self._drop(slot)
             return
@@ -289,6 +301,7 @@ class LoadLoop:
             self._bounds_due_ns = now_ns + BOUNDS_NS
             for slot in self._busy:
                 if slot.quick and len(slot.reads.blob) > KEPT_BYTES_MAX:
+                    self._quick.pop(slot.fd, None)
                     slot.look_closer()
 
     def _give_up_all(self) -> None:
@@ -308,6 +321,7 @@ class LoadLoop:
     def _forget(self, slot: Slot) -> None:
         # Closing the descriptor takes it out of the epoll set (epoll(7)).
         self._slots.pop(slot.fd, None)
+        self._quick.pop(slot.fd, None)
 
     def _close_all(self) -> None:
         for slot in list(self._slots.values()):

@@ -72,7 +72,6 @@ class Slot:
         self.work: Work | None = None
         self.answer = LoadAnswer(target.dialect, memory)
         self.reads = KeptReads()
-        self.sink = self.reads.sink()
         self.answer_bytes = 0
         self.begun_ns = self.written_ns = self.deadline_ns = 0
         self.quick = False
@@ -180,7 +179,6 @@ class Slot:
         self._request = request
         self.written_ns = 0
         self.reads = KeptReads()
-        self.sink = self.reads.sink()
         self.answer_bytes = 0
         self.answer = LoadAnswer(self._target.dialect, self._memory)
         self.quick = False
@@ -266,15 +264,18 @@ class Slot:
         )
 
     def _lateness_us(self, record: RequestRecord, stamps: list[int]) -> array[int]:
-        lateness = [
-            read_ns - stamp for (_, read_ns), stamp in zip(self.reads.wakes, stamps, strict=True)
+        late_us = [
+            (read_ns - stamp) // 1000
+            for (_, read_ns), stamp in zip(self.reads.wakes, stamps, strict=True)
         ]
-        if not lateness:
+        if not late_us:
             return array("H")
-        record.lateness_ns_max = max(0, max(lateness))
-        if min(lateness) >= 0 and record.lateness_ns_max < LATENESS_US_MAX * 1000:
-            return array("H", [late // 1000 for late in lateness])
-        return array("H", [min(max(0, late // 1000), LATENESS_US_MAX) for late in lateness])
+        latest = max(late_us)
+        record.lateness_ns_max = max(0, latest) * 1000
+        if latest > LATENESS_US_MAX or min(late_us) < 0:
+            # Bytes that came while the loop was already reading are not late.
+            late_us = [min(max(0, late), LATENESS_US_MAX) for late in late_us]
+        return array("H", late_us)
 
     def _end_code(self, facts: AnswerFacts, ending: Ending, record: RequestRecord) -> str:
         last_ns = record.last_byte_ns or record.begun_ns

@@ -50,8 +50,8 @@ class RunMemory:
         self._heads: dict[bytes, Head | None] = {}
         self._answers = 0
 
-    def parse_head(self, head_bytes: bytes) -> Head | None:
-        """The final head, or None where these bytes are not just one."""
+    def quick_head(self, head_bytes: bytes) -> Head | None:
+        """The head, where it is one final head of an answer that the bulk look may be tried on."""
         if head_bytes in self._heads:
             return self._heads[head_bytes]
         if len(self._heads) >= _HEADS_REMEMBERED:
@@ -59,8 +59,8 @@ class RunMemory:
         reader = ResponseReader()
         reader.feed(head_bytes)
         head = reader.head if reader.interim_answers == 0 else None
-        self._heads[head_bytes] = head
-        return head
+        self._heads[head_bytes] = head if head is not None and is_quick(head) else None
+        return self._heads[head_bytes]
 
     def is_thorough_turn(self) -> bool:
         """The next answer's chunk sizes are to be proven."""
@@ -151,8 +151,8 @@ class LoadAnswer:
 
     def _look_for_head(self, reads: KeptReads) -> None:
         end = reads.blob.find(b"\r\n\r\n") + 4
-        head = self._memory.parse_head(bytes(reads.blob[:end])) if end >= 4 else None
-        if head is None or not is_quick(head):
+        head = self._memory.quick_head(bytes(reads.blob[:end])) if end >= 4 else None
+        if head is None:
             self.look_closer(reads)
             return
         self._head, self._head_bytes = head, end
