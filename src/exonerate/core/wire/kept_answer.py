@@ -37,7 +37,6 @@ class AnswerFacts:
 
     status: int | None
     body_complete: bool
-    reusable: bool
     broken: str | None
     content: ContentFacts
     read_of_event: Sequence[int]
@@ -124,8 +123,23 @@ class LoadAnswer:
         last = max(0, self._seen - 1)
         self._read_of_event.extend([last] * self._reader.feed_eof())
 
+    @property
+    def reusable(self) -> bool:
+        """The connection may carry another request."""
+        if self._reader is not None:
+            return self._reader.reusable
+        head = self._head
+        return head is not None and "close" not in (head.header("connection") or "").lower()
+
+    def settle(self, reads: KeptReads) -> None:
+        """Digest a finished answer; the loop does this when it has nothing to read."""
+        if self._reader is None:
+            self._digest = self._digested(reads)
+            if self._digest is None:
+                self.look_closer(reads)
+
     def facts(self) -> AnswerFacts:
-        """What the answer was; it must be careful or finished."""
+        """What the answer was; it must be careful or settled."""
         if self._digest is not None and self._head is not None:
             return self._quick_facts(self._digest, self._head)
         reader = self._reader
@@ -133,7 +147,6 @@ class LoadAnswer:
         return AnswerFacts(
             status=reader.head.status if reader.head else None,
             body_complete=reader.body_complete,
-            reusable=reader.reusable,
             broken=reader.broken,
             content=reader.facts(),
             read_of_event=self._read_of_event,
@@ -143,7 +156,6 @@ class LoadAnswer:
         return AnswerFacts(
             status=head.status,
             body_complete=True,
-            reusable="close" not in (head.header("connection") or "").lower(),
             broken=None,
             content=digest.content,
             read_of_event=digest.read_of_event,
@@ -162,10 +174,7 @@ class LoadAnswer:
     def _look_for_end(self, reads: KeptReads) -> None:
         blob = reads.blob
         if blob.endswith(LAST_CHUNK):
-            self._digest = self._digested(reads)
-            self.finished = self._digest is not None
-            if not self.finished:
-                self.look_closer(reads)
+            self.finished = True
         elif not blob.endswith(EVENT_END) and len(blob) > self._head_bytes:
             self._ragged = True
             if blob.endswith(b"\r\n\r\n"):
