@@ -83,7 +83,7 @@ def command() -> None:
 @click.option("--metrics", "metrics_url", type=Url(), help="Metrics page; default: URL/metrics.")
 @click.option("--seed", type=int, default=1)
 @click.option("--workers", type=click.IntRange(1, 64), default=1, help="Load processes.")
-@click.option("--batch-ms", type=click.FloatRange(0, 5), default=0.0, help="Read in batches.")
+@click.option("--batch-ms", type=click.FloatRange(0, 5), default=0.5, help="Read in batches.")
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Raw result file.")
 @click.option("--markdown", type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--html", type=click.Path(dir_okay=False, path_type=Path))
