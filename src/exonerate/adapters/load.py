@@ -49,7 +49,7 @@ async def play_cell(
             "cell": cell.name,
             "url": cell.url,
             "request": request_json(cell.request),
-            "body": body.decode() if body else None,
+            "bodies": [body.decode()] if body else [],
             "plan": {
                 "kind": "closed",
                 "concurrency": cell.concurrency,

@@ -64,10 +64,8 @@ class _Worker:
         self._progress_ns = 0
         recipe = _recipe(job["request"])
         address = parse_address(job["url"])
-        body = job.get("body")
-        self._maker = RequestMaker(
-            address, recipe, cell=job["cell"], body=body.encode() if body else None
-        )
+        bodies = [body.encode() for body in job.get("bodies", ())]
+        self._maker = RequestMaker(address, recipe, cell=job["cell"], bodies=bodies)
         self._loop = LoadLoop(
             _target(address, recipe.path),
             _plan(job["plan"]),
