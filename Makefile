@@ -4,7 +4,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test check clean lab
+KERNELS_VENV := .venv-kernels
+KERNELS_BIN := $(KERNELS_VENV)/bin
+KERNELS_STAMP := $(KERNELS_VENV)/.installed
+
+.PHONY: demo test check clean lab test-kernels compile-gate
 
 demo: $(STAMP)
 	$(BIN)/exonerate demo
@@ -16,9 +20,22 @@ test: $(STAMP)
 check: $(STAMP)
 	scripts/check $(BIN)
 
+# The split-K kernels on torch and in Triton's interpreter; needs no GPU.
+test-kernels: $(KERNELS_STAMP)
+	TRITON_INTERPRET=1 $(KERNELS_BIN)/python -m pytest tests/kernels
+
+# Compiles the kernels for GPUs that are not here and gates registers, spills and shared memory.
+compile-gate: $(KERNELS_STAMP)
+	$(KERNELS_BIN)/python -m exonerate.kernels.compile_gate
+	$(KERNELS_BIN)/python -m pytest tests/kernels/test_compile_gate.py
+
+$(KERNELS_STAMP): pyproject.toml constraints.txt constraints-kernels.txt
+	scripts/setup-kernels $(PYTHON) $(KERNELS_VENV)
+	touch $(KERNELS_STAMP)
+
 $(STAMP): pyproject.toml constraints.txt
 	scripts/setup $(PYTHON) $(VENV)
 	touch $(STAMP)
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
+	rm -rf $(VENV) $(KERNELS_VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist

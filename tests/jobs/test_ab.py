@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 
 from exonerate.adapters.clock import SystemClock
 from exonerate.adapters.ledger import SqlLedger, open_ledger
+from exonerate.core.case.records import Record
 from exonerate.core.case.redaction import Redactor
 from exonerate.core.deployment.knobs import effective_value
 from exonerate.core.deployment.model import Deployment, Hop, Knob, Service, Victim
@@ -145,6 +147,25 @@ class World:
         }
         self.bent(cell)
         return cell
+
+
+class FailingLedger:
+    """A ledger whose disk is full the first few times that one kind of record is written."""
+
+    def __init__(self, ledger: SqlLedger, *, kind: str, failures: int) -> None:
+        self._ledger = ledger
+        self._kind = kind
+        self._failures = failures
+
+    def append(self, **fields: Any) -> Record:
+        """Fail, or write."""
+        if fields["kind"] == self._kind and self._failures:
+            self._failures -= 1
+            raise ExonerateError("the disk is full", "free some space")
+        return self._ledger.append(**fields)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._ledger, name)
 
 
 @pytest.fixture
@@ -318,6 +339,25 @@ def test_a_second_interruption_does_not_stop_the_restore(world: World) -> None:
     assert [played.id for played in world.played[-2:]] == ["restore-1", "restore-2"]
     assert world.file == ORIGINAL
     assert "the original state of decode is back" in SAID
+    assert_verifies(world)
+
+
+@pytest.mark.parametrize("failures", [1, 100])
+def test_a_full_disk_ends_in_the_original_or_in_a_loud_word(world: World, failures: int) -> None:
+    """When the ledger fails once, the original comes back; when it keeps failing, that is said."""
+    work = means(world)
+    failing = FailingLedger(world.ledger, kind="scene_played", failures=failures)
+    experiment = run_experiment(
+        prepared(), Run(case="case", run="run-1", host="here"), replace(work, ledger=failing)
+    )
+    with pytest.raises(ExonerateError, match="disk is full"):
+        asyncio.run(experiment)
+    last = "is back" if failures == 1 else "the next command goes on with it"
+    assert last in SAID[-1]
+    if failures > 1:
+        (answer,) = asyncio.run(finish_cut_off(DEPLOYMENT, work, host="here"))
+        assert answer["restored"] is True
+    assert world.file == ORIGINAL
     assert_verifies(world)
 
 

@@ -30,6 +30,19 @@ def test_lanes_keep_their_first_order_and_sort_their_spans() -> None:
     assert [lane.name for lane in lanes_of(SPANS)] == ["probe", "engine"]
 
 
+def test_spans_that_overlap_lie_below_one_another() -> None:
+    """Two sessions of one lane at the same time are both seen; only the first row has a name."""
+    spans = [Span("p", "a", 0, 9, "hung"), Span("p", "b", 1, 2, "ok"), Span("p", "c", 2, 3, "ok")]
+    first, second = lanes_of(spans)
+    assert (first.name, [span.label for span in first.spans]) == ("p", ["a"])
+    assert (second.name, [span.label for span in second.spans]) == ("", ["b", "c"])
+
+
+def test_a_slow_answer_is_not_a_lost_one() -> None:
+    """An answer that came late is told apart from one that never came."""
+    assert mood("late") != mood("hung")
+
+
 def test_an_unknown_state_is_not_called_good_or_bad() -> None:
     """A state that nobody knows is drawn as idle."""
     assert mood("purple") == "idle"

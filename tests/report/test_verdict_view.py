@@ -14,6 +14,17 @@ def test_suspects_stand_by_their_posterior(verdict_answer: dict[str, Json]) -> N
     assert view.suspects[0].fault_class == "drops-requests"
 
 
+def test_long_observation_ids_become_numbers() -> None:
+    """Contradictions name observations by a short label that is shown beside their text."""
+    answer: dict[str, Json] = {
+        "suspects": [{"class": "a", "contradicted_by": ["through@edge=slow", "gone"]}],
+        "observations": [{"id": "o1", "text": "x"}, {"id": "through@edge=slow", "text": "y"}],
+    }
+    view = verdict_view(answer)
+    assert view.suspects[0].contradicted_by == ("o2", "gone")
+    assert [seen.label for seen in view.observations] == ["o1", "o2"]
+
+
 def test_the_confidence_is_that_of_the_weakest_fault() -> None:
     """With two faults the report does not show the surer one's confidence."""
     answer: dict[str, Json] = {

@@ -139,7 +139,10 @@ def prepare_aa(
 async def run_experiment(prepared: Prepared, run: Run, means: Means) -> JsonObject:
     """Play the whole experiment; returns the answer `exonerate.comparison/1`.
 
-    An interruption puts the original bytes back before it goes on.
+    An interruption, and a ledger that fails, put the original bytes back before they go on.
+
+    Raises:
+        ExonerateError: the ledger cannot be written.
     """
     setup = prepared.setup
     for content in prepared.contents:
@@ -163,7 +166,7 @@ async def run_experiment(prepared: Prepared, run: Run, means: Means) -> JsonObje
             redactor=means.redactor,
             progress=means.progress,
         )
-    except (asyncio.CancelledError, KeyboardInterrupt):
+    except (asyncio.CancelledError, KeyboardInterrupt, ExonerateError):
         await _put_back_before_leaving(run, means)
         raise
 

@@ -19,6 +19,7 @@ from exonerate.core.change.restorer import JOB, RULES, decide, step_result
 from exonerate.core.json_types import JsonObject
 from exonerate.core.ports import Ledger, Player, Progress
 from exonerate.core.scene import Event, Scene
+from exonerate.errors import ExonerateError
 from exonerate.jobs.ledger_run import RunStart, drive, resume
 
 
@@ -70,16 +71,27 @@ async def _run(
 ) -> JsonObject:
     try:
         answer = await _played(plan, case, tools, earlier)
-    except asyncio.CancelledError:
+    except (asyncio.CancelledError, KeyboardInterrupt):
+        # SIGTERM comes as KeyboardInterrupt from wherever the program was, Ctrl-C as cancellation.
         task = asyncio.current_task()
         assert task is not None
         task.uncancel()
         tools.progress("interrupted: putting the old bytes back", None)
         records = _own(tools.ledger.records(run=plan.id))
-        _write_done(plan, await _played(plan, case, tools, records), case, tools)
+        answer = await _played(plan, case, tools, records)
+        _write_done(plan, answer, case, tools)
+        if answer["outcome"] == "rollback-failed":
+            raise _not_taken_back(plan, answer) from None
         raise
     _write_done(plan, answer, case, tools)
     return answer
+
+
+def _not_taken_back(plan: ChangePlan, answer: JsonObject) -> ExonerateError:
+    return ExonerateError(
+        f"interrupted, and the way back failed ({answer['why']}): what is live is not known",
+        f"look at `{plan.file}` and at {plan.service} yourself",
+    )
 
 
 async def _played(

@@ -28,7 +28,13 @@ from exonerate.jobs.knob_changes import (
     plan_restore,
     plan_revert,
 )
-from exonerate.jobs.knob_files import knob_file, knob_named, read_bytes, standing_revert
+from exonerate.jobs.knob_files import (
+    knob_file,
+    knob_named,
+    read_bytes,
+    standing_revert,
+    value_or_reason,
+)
 
 SettingsReader: TypeAlias = Callable[[str, str, str], Awaitable[Sequence[JsonObject]]]
 """What each process of a service (first) got for a setting (second) of a form (third)."""
@@ -57,11 +63,13 @@ def knob_diff(deployment: Deployment, name: str, ledger: Ledger) -> JsonObject:
     else:
         against = "the file as the last recorded change left it"
         recorded = found.recorded_sha256
+    live, unproved = value_or_reason(found.content, knob)
     answer: dict[str, Json] = {
         "schema": "exonerate.knob-diff/1",
         "knob": knob.name,
         "file": str(found.path),
-        "live": meant_value(knob, effective_value(found.content, knob)),
+        "live": live,
+        "unproved": unproved,
         "edited_since": found.edited_since,
     }
     if recorded is None:
@@ -80,7 +88,7 @@ def knob_diff(deployment: Deployment, name: str, ledger: Ledger) -> JsonObject:
         **answer,
         "against": against,
         "differs": base != found.content,
-        "recorded": meant_value(knob, effective_value(base, knob)),
+        "recorded": value_or_reason(base, knob)[0],
         "diff": unified_diff(found.content, base, names=("live", "recorded")),
         "proof": {
             "one_setting": proved,

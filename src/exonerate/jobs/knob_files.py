@@ -13,6 +13,7 @@ from exonerate.core.case.standing import Standing, standing_of
 from exonerate.core.change.history import RecordedChange, recorded_changes, recorded_sha256
 from exonerate.core.deployment.knobs import effective_value, meant_value
 from exonerate.core.deployment.model import Deployment, Knob, Service
+from exonerate.core.deployment.settings_error import UnprovableSetting
 from exonerate.core.ports import Ledger
 from exonerate.errors import ExonerateError
 
@@ -71,12 +72,23 @@ def knob_file(deployment: Deployment, knob: Knob, ledger: Ledger) -> KnobFile:
 
 
 def standing_revert(records: Sequence[Record], knob: Knob, content: bytes) -> Standing | None:
-    """The change of the knob that stands, judged by what the file says now."""
-    live = meant_value(knob, effective_value(content, knob))
+    """The change of the knob that stands, judged by what the file says now.
+
+    Where that cannot be proved, the value on record counts.
+    """
+    live, _ = value_or_reason(content, knob)
     interventions = [one for case in fold_cases(records) for one in case.interventions]
     interventions.sort(key=lambda one: one.planned_seq)
-    found = standing_of(interventions, {knob.name: live})
+    found = standing_of(interventions, {} if live is None else {knob.name: live})
     return next((one for one in found if one.intervention.knob == knob.name), None)
+
+
+def value_or_reason(content: bytes, knob: Knob) -> tuple[str | None, str | None]:
+    """What the file sets the knob to, and why that cannot be told."""
+    try:
+        return meant_value(knob, effective_value(content, knob)), None
+    except UnprovableSetting as refusal:
+        return None, refusal.problem
 
 
 def read_bytes(path: Path) -> bytes:

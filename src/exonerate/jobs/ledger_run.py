@@ -136,7 +136,8 @@ def verify(chain: ChainCheck, deciders: Deciders) -> JsonObject:
 
     A verdict whose rules no decider knows any more is neither the same nor another: `null`.
     The key of the ledger is not needed, so that a copy without it can be verified too: hashes
-    of secrets are compared by their places, the chain vouches for their values.
+    of secrets are compared by their places, the chain vouches for their values. Records that were
+    cut off at the end leave a whole chain; `head`, noted elsewhere, shows that they are missing.
     """
     runs: dict[str, list[Record]] = {}
     verdicts: list[JsonObject] = []
@@ -154,6 +155,7 @@ def verify(chain: ChainCheck, deciders: Deciders) -> JsonObject:
         "records": chain.records,
         "chain": "ok" if chain.first_bad is None else "broken",
         "first_bad": chain.first_bad,
+        "head": chain.sound[-1].hash if chain.sound else None,
         "verdicts": verdicts,
         "unfinished_runs": unfinished,
     }
@@ -181,6 +183,7 @@ class _Journal:
             job=str(begin.body["job"]),
             rules=str(begin.body["rules"]),
             seed=int(str(begin.body["seed"])),
+            scenes_max=int(str(begin.body.get("scenes_max", SCENES_MAX))),
         )
         journal = cls(run, ledger, redactor)
         journal.records = [record for record in records if record.kind in DRIVEN_KINDS]

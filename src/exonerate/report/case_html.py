@@ -94,7 +94,7 @@ def _throughput(table: TableView) -> Pictures | None:
 def _share(value: float | None) -> str:
     if value is None:
         return "?"
-    if 0 < value < 0.005:
+    if value < 0.005:
         return "< 1 %"
     return phrases.unsigned_percent(value, 0)
 

@@ -6,19 +6,21 @@ cannot tell is shown as `~ undecided` with the blocks that would settle it.
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from exonerate.core.json_types import JsonObject
 from exonerate.core.stats.wording import percent, share
 
+WIDTH = 100
 HEADER_TAIL = ("change", "95 % interval", "n", "verdict", "blocks needed")
 _RIGHT_ALIGNED = 5
 """Label, the two values, change and interval are numbers; so is n, verdicts are words."""
 
 
-def comparison_text(answer: JsonObject) -> str:
-    """The comparison for a terminal, without colour; ends with a newline."""
+def comparison_text(answer: JsonObject, *, width: int = WIDTH) -> str:
+    """The comparison for a terminal, without colour; notes are wrapped; ends with a newline."""
     tree: Any = answer
     rows = [_header(tree), *_rows(tree)]
     widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
@@ -29,7 +31,11 @@ def comparison_text(answer: JsonObject) -> str:
         ).rstrip()
         for row in rows
     ]
-    return "\n".join([_title(tree), "", *table, "", *_notes(tree, "  ")]) + "\n"
+    notes = (
+        textwrap.fill(note, width, subsequent_indent="    ", break_on_hyphens=False)
+        for note in _notes(tree, "  ")
+    )
+    return "\n".join([_title(tree), "", *table, "", *notes]) + "\n"
 
 
 def comparison_markdown(answer: JsonObject) -> str:

@@ -61,7 +61,8 @@ def tiles(story: Story) -> Iterator[Tile]:
     if story.verdict is not None:
         faults = [fault.where for fault in story.verdict.faults]
         classes = listed([fault.fault_class for fault in story.verdict.faults])
-        yield Tile("Convicted", listed(faults) or "nobody", classes, "bad" if faults else "good")
+        mood: Mood = "good" if story.verdict.outcome == "no_fault" else "doubt"
+        yield Tile("Convicted", listed(faults) or "nobody", classes, "bad" if faults else mood)
         cleared = [entry.name for entry in story.verdict.cleared]
         if cleared:
             yield Tile("Cleared", listed(cleared), "", "good")

@@ -22,6 +22,8 @@ OUTCOME_STYLE = {
     "rollback-failed": "bad",
 }
 
+STANDING = {"revert": "a revert", "adopt": "an adopted revert", "apply": "a change"}
+
 
 def knobs_text(answer: JsonObject, *, width: int, colour: bool) -> str:
     """`exonerate.knobs/1` as a table, and what stands below it."""
@@ -76,8 +78,9 @@ def _standing(rows: Sequence[Mapping[str, Any]]) -> Iterator[RenderableType]:
     for row in rows:
         standing = row["standing"]
         if standing is not None:
+            kind = STANDING.get(standing["type"], "a change")
             yield Text(
-                f"\n{visible(row['name'])}: a {standing['type']} stands since"
+                f"\n{visible(row['name'])}: {kind} stands since"
                 f" {clock_time(standing['since'])} ({visible(standing['was'])} →"
                 f" {visible(row['live'])}); its suspicion is {standing['state']}"
                 f" ({visible(standing['why'])})",
@@ -88,6 +91,8 @@ def _standing(rows: Sequence[Mapping[str, Any]]) -> Iterator[RenderableType]:
 
 def _diff_parts(answer: JsonObject) -> Iterator[RenderableType]:
     name = visible(answer["knob"])
+    if answer["unproved"] is not None:
+        yield Text(f"{name}: what is live is not proved: {visible(answer['unproved'])}", "bad")
     if answer["against"] is None:
         yield Text(f"{name}: {visible(answer['live'])}; nothing is on record of its file")
         return

@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias
 from exonerate.report.phrases import duration
 from exonerate.report.verdict_view import Span
 
-Mood: TypeAlias = Literal["good", "bad", "busy", "idle"]
+Mood: TypeAlias = Literal["good", "late", "bad", "busy", "idle"]
 
 _MOODS: dict[Mood, frozenset[str]] = {
     "good": frozenset(
@@ -23,24 +23,30 @@ _MOODS: dict[Mood, frozenset[str]] = {
     "bad": frozenset(
         {
             *("hung", "hang", "waiting", "stalled", "timeout", "timed-out", "lost", "bad", "reset"),
-            *("refused", "error", "failed", "truncated", "corrupted", "late", "dropped", "never"),
+            *("refused", "error", "failed", "truncated", "corrupted", "dropped", "never"),
         }
     ),
-    "busy": frozenset({"busy", "running", "rising", "moving", "active", "queued", "slow"}),
+    "late": frozenset({"late", "slow"}),
+    "busy": frozenset({"busy", "running", "rising", "moving", "active", "queued"}),
 }
-MARKS: dict[Mood, str] = {"good": "█", "bad": "░", "busy": "▓", "idle": "·"}
+MARKS: dict[Mood, str] = {"good": "█", "late": "▒", "bad": "░", "busy": "▓", "idle": "·"}
 WORDS: dict[Mood, str] = {
     "good": "answered",
+    "late": "answered late",
     "bad": "waiting or lost",
     "busy": "counter moves",
     "idle": "counter flat",
 }
 LANES_MAX = 40
+TRACKS_MAX = 6
 
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """One row of the timeline, its spans in time order."""
+    """One row of the timeline, its spans in time order.
+
+    Spans of one lane that overlap lie on rows below one another; only the first has the name.
+    """
 
     name: str
     spans: tuple[Span, ...]
@@ -55,17 +61,25 @@ def mood(state: str) -> Mood:
 def lanes_of(timeline: Sequence[Span]) -> tuple[Lane, ...]:
     """The lanes in the order of their first mention."""
     names = list(dict.fromkeys(span.lane for span in timeline))[:LANES_MAX]
-    return tuple(
-        Lane(
-            name,
-            tuple(
-                sorted(
-                    (span for span in timeline if span.lane == name), key=lambda span: span.begin_s
-                )
-            ),
-        )
-        for name in names
-    )
+    lanes: list[Lane] = []
+    for name in names:
+        tracks = _tracks([span for span in timeline if span.lane == name])
+        lanes += [Lane("" if place else name, tuple(t)) for place, t in enumerate(tracks)]
+    return tuple(lanes)
+
+
+def _tracks(spans: Sequence[Span]) -> list[list[Span]]:
+    """The spans on as few rows as keep them from overlapping; a last row takes what is left."""
+    tracks: list[list[Span]] = []
+    for span in sorted(spans, key=lambda span: (span.begin_s, span.end_s)):
+        free = next((track for track in tracks if track[-1].end_s <= span.begin_s), None)
+        if free is not None:
+            free.append(span)
+        elif len(tracks) < TRACKS_MAX:
+            tracks.append([span])
+        else:
+            tracks[-1].append(span)
+    return tracks
 
 
 def time_range(timeline: Sequence[Span]) -> tuple[float, float]:
@@ -77,7 +91,7 @@ def time_range(timeline: Sequence[Span]) -> tuple[float, float]:
 def moods_in(timeline: Sequence[Span]) -> list[Mood]:
     """The moods that occur, in a fixed order; what a legend must explain."""
     seen = {mood(span.state) for span in timeline}
-    order: list[Mood] = ["good", "bad", "busy", "idle"]
+    order: list[Mood] = ["good", "late", "bad", "busy", "idle"]
     return [name for name in order if name in seen]
 
 

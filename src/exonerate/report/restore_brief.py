@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from rich.console import RenderableType
@@ -38,6 +39,8 @@ def brief_text(brief: RestoreBrief, *, width: int, colour: bool) -> str:
 def brief_markdown(brief: RestoreBrief) -> str:
     """The brief as Markdown; text from documents and people is shown as it is."""
     plan = brief.plan
+    longest = max((len(run) for run in re.findall("`+", brief.proof.diff)), default=0)
+    fence = "`" * max(3, longest + 1)
     lines = [
         f"## Restore brief: {escaped_markdown(plan.knob)}"
         f" {escaped_markdown(plan.was)} → {escaped_markdown(plan.to)}",
@@ -56,9 +59,9 @@ def brief_markdown(brief: RestoreBrief) -> str:
         "",
         "### The change",
         "",
-        "```diff",
-        *(visible(line, limit=400) for line in brief.proof.diff.splitlines()),
-        "```",
+        f"{fence}diff",
+        *(_visible_line(line) for line in brief.proof.diff.splitlines()),
+        fence,
         "",
         f"What cleared the suspect: {escaped_markdown(_cleared(brief))}.",
         "",
@@ -154,9 +157,11 @@ def diff_text(diff: str) -> Text:
 
 
 def _visible_line(line: str) -> str:
-    """A line of a file with its indentation, without characters that could steer a terminal."""
-    body = line.lstrip(" ")
-    return " " * (len(line) - len(body)) + visible(body, limit=400)
+    """A line of a diff with its indentation, without characters that could steer a terminal."""
+    mark, body = line[:1], line[1:]
+    indentation = len(body) - len(body.lstrip(" \t"))
+    shown_mark = mark if mark in "+-@ " else visible(mark)
+    return shown_mark + " " * indentation + visible(body, limit=400)
 
 
 def _cleared(brief: RestoreBrief) -> str:

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 
 from markupsafe import Markup, escape
 
-CHARACTER_WIDTH = 0.6
-"""Mean width of a character of the page's sans-serif font in bold, in units of its size."""
+CHARACTER_WIDTH = 0.64
+"""Ample mean width of a character of the page's sans-serif font in bold, in units of its size."""
 
 
 class Drawing:

@@ -12,6 +12,7 @@ from exonerate.report.svg import CHARACTER_WIDTH, Drawing, fitted_text, ticks
 from exonerate.report.verdict_view import Span
 
 LANE_HEIGHT = 30
+NAME_HEIGHT = 14
 BAR_HEIGHT = 18
 LABEL_WIDTH_MAX = 230
 NARROW = 520
@@ -24,15 +25,21 @@ def swim_lane(timeline: Sequence[Span], width: float = 900) -> Markup:
     lanes = lanes_of(timeline)
     narrow = width < NARROW
     left = 4.0 if narrow else _label_width(lanes)
-    step = LANE_HEIGHT + (14 if narrow else 0)
     top = _legend(drawing, timeline, left)
     scale = _Scale(*time_range(timeline), left, width - 8)
-    bottom = top + step * len(lanes)
+    heights = [_height(lane, narrow=narrow) for lane in lanes]
+    bottom = top + sum(heights)
     _axis(drawing, scale, top, bottom)
-    for number, lane in enumerate(lanes):
-        y = top + number * step
+    y = top
+    for lane, height in zip(lanes, heights, strict=True):
         _lane(drawing, lane, scale, y=y, narrow=narrow)
+        y += height
     return drawing.done(bottom + 26)
+
+
+def _height(lane: Lane, *, narrow: bool) -> int:
+    """A row's height: on a narrow picture a name stands above its lane."""
+    return LANE_HEIGHT + (NAME_HEIGHT if narrow and lane.name else 0)
 
 
 class _Scale:
@@ -75,10 +82,10 @@ def _axis(drawing: Drawing, scale: _Scale, top: float, bottom: float) -> None:
 
 
 def _lane(drawing: Drawing, lane: Lane, scale: _Scale, *, y: float, narrow: bool) -> None:
-    if narrow:
+    if narrow and lane.name:
         drawing.text(scale.left, y + 12, fitted_text(lane.name, scale.right - scale.left), "label")
-        y += 14
-    else:
+        y += NAME_HEIGHT
+    elif lane.name:
         drawing.text(
             scale.left - 10, y + 19, fitted_text(lane.name, scale.left - 10), "label", "end"
         )

@@ -132,7 +132,7 @@ def _suspects(view: VerdictView) -> RenderableType:
 
 
 def _posterior(posterior: float | None) -> str:
-    if posterior is not None and 0 < posterior < POSTERIOR_SHOWN:
+    if posterior is not None and posterior < POSTERIOR_SHOWN:
         return "< 1 %"
     return unsigned_percent(posterior, 0)
 
@@ -142,7 +142,7 @@ def _observations(view: VerdictView) -> RenderableType:
     for observation in view.observations:
         grid.add_row(
             Text(duration(observation.at_s) if observation.at_s is not None else "", "faint"),
-            Text(observation.id, "faint"),
+            Text(observation.label, "faint"),
             Text(observation.text),
         )
     return grid

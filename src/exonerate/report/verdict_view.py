@@ -19,6 +19,7 @@ OUTCOME_WORDS = {
     "no_fault": "No fault found",
     "insufficient_evidence": "Not enough evidence",
 }
+LABEL_CHARACTERS_MAX = 6
 _DETAIL_WORDS = {
     "scope": "counted per {}",
     "after_requests": "after {} requests",
@@ -82,9 +83,10 @@ class SuspectView:
 
 @dataclass(frozen=True, slots=True)
 class ObservationView:
-    """Something that was seen, and when in the run."""
+    """Something that was seen, and when in the run; `label` is a short name for it (`o3`)."""
 
     id: str
+    label: str
     text: str
     at_s: float | None
 
@@ -135,7 +137,8 @@ class VerdictView:
 
 def verdict_view(answer: JsonObject, at_stamp: str | None = None) -> VerdictView:
     """The view of an `exonerate.verdict/1` answer."""
-    view = VerdictView(
+    labels = _labels(answer)
+    return VerdictView(
         outcome=text_at(answer, "outcome") or "insufficient_evidence",
         faults=tuple(_fault(fault) for fault in objects_at(answer, "faults")),
         explanation=text_at(answer, "explanation", "class"),
@@ -144,12 +147,13 @@ def verdict_view(answer: JsonObject, at_stamp: str | None = None) -> VerdictView
         next_steps=tuple(map(visible, texts_at(answer, "next"))),
         elapsed_s=number_at(answer, "elapsed_s"),
         paragraph=visible(at(answer, "paragraph") or ""),
-        suspects=_suspects(answer),
-        observations=tuple(_observation(entry) for entry in objects_at(answer, "observations")),
+        suspects=_suspects(answer, labels),
+        observations=tuple(
+            _observation(entry, labels) for entry in objects_at(answer, "observations")
+        ),
         timeline=_timeline(answer),
         at=at_stamp,
     )
-    return view
 
 
 def verdict_paragraph(view: VerdictView, standing: str = "") -> str:
@@ -226,7 +230,16 @@ def _cleared(entry: JsonObject) -> ClearedView:
     return ClearedView(kind, visible(at(entry, kind) or "?"), visible(at(entry, "why") or ""))
 
 
-def _suspects(answer: JsonObject) -> tuple[SuspectView, ...]:
+def _labels(answer: JsonObject) -> dict[str, str]:
+    """A short label for each observation: its id where that is short, else its number."""
+    identities = [text_at(entry, "id") or "" for entry in objects_at(answer, "observations")]
+    return {
+        identity: visible(identity) if 0 < len(identity) <= LABEL_CHARACTERS_MAX else f"o{number}"
+        for number, identity in enumerate(identities, start=1)
+    }
+
+
+def _suspects(answer: JsonObject, labels: Mapping[str, str]) -> tuple[SuspectView, ...]:
     views = [
         SuspectView(
             fault_class=visible(at(entry, "class") or "?", 80),
@@ -234,7 +247,8 @@ def _suspects(answer: JsonObject) -> tuple[SuspectView, ...]:
             hop=visible(at(entry, "hop") or "", 80),
             posterior=number_at(entry, "posterior"),
             contradicted_by=tuple(
-                visible(text, 300) for text in texts_at(entry, "contradicted_by")
+                labels.get(text) or visible(text, 300)
+                for text in texts_at(entry, "contradicted_by")
             ),
             predicted=tuple(map(visible, texts_at(entry, "predicted"))),
         )
@@ -243,9 +257,10 @@ def _suspects(answer: JsonObject) -> tuple[SuspectView, ...]:
     return tuple(sorted(views, key=lambda view: -(view.posterior or 0)))
 
 
-def _observation(entry: JsonObject) -> ObservationView:
+def _observation(entry: JsonObject, labels: Mapping[str, str]) -> ObservationView:
     return ObservationView(
         id=visible(at(entry, "id") or "", 80),
+        label=labels.get(text_at(entry, "id") or "", ""),
         text=visible(at(entry, "text") or ""),
         at_s=number_at(entry, "at_s"),
     )

@@ -246,3 +246,43 @@ def test_state_of_the_hypothesis_does_not_end_the_debt(folded: Fold) -> None:
     found = item(case, {KNOB: "256"})
     assert found["state"] == "refuted"
     assert "refuted" in found["why_listed"]
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"arms": ["256"]},
+        {"arms": "256"},
+        {"blocks": None},
+        {"knob": "OTHER"},
+        {"cells": [{"cell": 64, "effect": None}]},
+        {"cells": [{"cell": 64, "effect": -1.0}]},
+        {"cells": [{"cell": 64, "effect": 0.1, "verdict": "invalid"}]},
+    ],
+)
+def test_comparison_that_says_nothing_prices_nothing(folded: Fold, broken: dict[str, Any]) -> None:
+    """An invalid cell, a missing effect or another knob is no price."""
+    case = folded(*change("r", "512", "256"), compared(0.1, None, **broken))
+    assert item(case, {KNOB: "256"})["class"] == "unpriced"
+
+
+@pytest.mark.parametrize("ci", [None, [0.1], "wide", [None, 0.2]])
+def test_comparison_without_an_interval_prices_without_one(folded: Fold, ci: Any) -> None:
+    """Where no interval was computed none is printed."""
+    case = folded(*change("r", "512", "256"), compared(0.1, ci, blocks=1))
+    (price,) = item(case, {KNOB: "256"})["price"]
+    assert (price["ci"], price["grade"]) == (None, "D")
+
+
+def test_knob_of_a_comparison_may_stand_in_its_run(folded: Fold) -> None:
+    """A comparison whose answer names no knob prices the one its run was asked about."""
+    begun = ("run_started", {"job": "ab", "options": {"knob": KNOB}}, "run-1")
+    verdict = (*compared(0.1, None, knob=None), "run-1")
+    assert item(folded(*change("r", "512", "256"), begun, verdict), {KNOB: "256"})["price"]
+
+
+def test_cells_with_names_come_after_the_numbers(folded: Fold) -> None:
+    """A table may mix concurrencies and words; the order is that of a reader."""
+    rows: Any = {"all": (1.0, 2.0), 96: (1.0, 2.0), 8: (1.0, 2.0)}
+    prices = item(folded(*change("r", "512", "256"), document(rows)), {KNOB: "256"})["price"]
+    assert [price["cell"] for price in prices] == [8, 96, "all"]

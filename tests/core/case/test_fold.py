@@ -119,6 +119,20 @@ def test_planned_scene_without_events_is_unfinished(folded: Fold) -> None:
     assert (case.runs[0].seed, case.runs[0].rules) == (7, "3")
 
 
+def test_run_that_was_wound_up_is_not_unfinished(folded: Fold) -> None:
+    """A scene that was cut off is open until its run comes to a verdict all the same."""
+    begun = [
+        ("run_started", {"job": "ab"}, "r1"),
+        ("scene_planned", {"scene": {"id": "s1"}}, "r1"),
+    ]
+    assert folded(*begun).is_unfinished
+    assert not folded(
+        *begun, ("verdict", {"id": "v", "job": "ab", "answer": {}}, "r1")
+    ).is_unfinished
+    other = ("verdict", {"id": "v", "job": "ab", "answer": {}}, "r2")
+    assert folded(*begun, other).is_unfinished
+
+
 def test_verdict_ends_its_run(folded: Fold) -> None:
     """A run that came to a verdict names it."""
     case = folded(

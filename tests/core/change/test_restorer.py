@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exonerate.core.case.records import GENESIS_HASH, Record, RecordKind
@@ -201,6 +201,7 @@ def test_without_a_restart_only_the_file_changes() -> None:
     assert verdict.answer["arrived"]["state"] == "not-checked"
 
 
+@settings(deadline=None)
 @given(
     st.sampled_from(["swap", "restart", "setting", "smoke"]),
     st.sampled_from(["before", "after"]),

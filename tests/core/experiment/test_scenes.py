@@ -69,7 +69,8 @@ def test_prompts_are_shared_by_the_arms_of_a_block_and_by_nothing_else() -> None
     ]
     assert prompts[0] == prompts[1]
     assert prompts[2] == prompts[3]
-    assert len({prompt.salt for pair in prompts for prompt in pair}) == 4
+    assert len({prompt.seed for pair in prompts for prompt in pair}) == 4
+    assert {prompt.salt for pair in prompts for prompt in pair} == {""}
     assert {prompt.prompt_tokens for pair in prompts for prompt in pair} == {100}
 
 

@@ -120,6 +120,11 @@ class ProcessServices:
         return self._state / "logs" / f"{service.name}.log"
 
     async def _start(self, service: Service) -> Started:
+        if self._port_held(service):
+            raise ExonerateError(
+                f"the port of `{service.ready}` is in use by a process that may not be looked at",
+                "stop that process, or run as the user that owns it",
+            )
         begun = self._clock.now()
         child = self._spawned(service)
         _CHILDREN[child.pid] = child

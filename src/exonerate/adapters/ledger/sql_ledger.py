@@ -141,7 +141,7 @@ class SqlLedger:
 
     def put_blob(self, content: bytes) -> str:
         """Store raw bytes durably; returns their hex SHA-256."""
-        self._store.prepare()
+        self._store.prepare_folder()
         folder = self._store.blob_folder
         if folder is not None:
             return BlobFolder(folder).put(content)

@@ -104,8 +104,9 @@ class _ProbeRun:
             return
         limit_s = trigger.give_up_ratio * slowest_s
         remaining_s = limit_s - trigger.after_s - seconds_since(self._stage.clock, stalled_ns)
-        await asyncio.sleep(max(0.0, remaining_s))
-        if not ended.is_set():
+        try:
+            await asyncio.wait_for(ended.wait(), max(0.0, remaining_s))
+        except TimeoutError:
             self.give_up.set()
 
     def _slowest_answer_s(self, trigger: Stall) -> float | None:

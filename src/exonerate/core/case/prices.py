@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from exonerate.core.case.answers import arms_of, blocks_grade, knob_of
+from exonerate.core.case.answers import arms_of, blocks_grade, knob_of, objects_in
 from exonerate.core.case.model import GRADES, Case, Evidence, Grade, RecordedVerdict
 from exonerate.core.json_types import Json, JsonObject
 
@@ -66,8 +66,8 @@ def _document_prices(piece: Evidence) -> Iterator[Price]:
     reading = piece.content.get("reading")
     if not isinstance(reading, Mapping):
         return
-    for source in _objects(reading, "sources"):
-        for comparison in _objects(source, "comparisons"):
+    for source in objects_in(reading, "sources"):
+        for comparison in objects_in(source, "comparisons"):
             if comparison.get("copy_of") is None:
                 yield from _table_prices(piece, comparison)
 
@@ -78,7 +78,7 @@ def _table_prices(piece: Evidence, comparison: JsonObject) -> Iterator[Price]:
     knob = piece.content.get("knob") or comparison.get("knob")
     if grade not in GRADES or grade == "E":
         return
-    for cell in _objects(comparison, "cells"):
+    for cell in objects_in(comparison, "cells"):
         values = cell.get("values")
         numbers = _numbers(values) if isinstance(values, Mapping) else {}
         for live, was in _ordered_pairs(list(numbers)):
@@ -105,7 +105,7 @@ def _comparison_prices(case: Case, verdict: RecordedVerdict) -> Iterator[Price]:
     if len(arms) != 2 or grade == "E":
         return
     lower = answer.get("lower_is_better") is True
-    for cell in _objects(answer, "cells"):
+    for cell in objects_in(answer, "cells"):
         effect, interval = _number(cell.get("effect")), _interval(cell.get("ci"))
         if effect is None or effect <= -1 or cell.get("verdict") == "invalid":
             continue
@@ -179,10 +179,3 @@ def _cell_kind(answer: JsonObject) -> str:
 def _run_fingerprint(answer: JsonObject) -> str | None:
     fingerprint = answer.get("fingerprint")
     return fingerprint if isinstance(fingerprint, str) else None
-
-
-def _objects(answer: JsonObject, key: str) -> list[JsonObject]:
-    value = answer.get(key)
-    if isinstance(value, str) or not isinstance(value, Sequence):
-        return []
-    return [entry for entry in value if isinstance(entry, Mapping)]

@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 
 from exonerate.core.case.debt import DebtItem, PriceClass, debt
 from exonerate.core.case.model import Case, Evidence, Intervention
-from exonerate.core.case.prices import Price, prices_of
+from exonerate.core.case.prices import Price, names_knob, prices_of
 from exonerate.core.case.reverts import tested_suspect
 from exonerate.core.change.one_setting import OneSettingProof
 from exonerate.core.change.plan import ChangePlan
@@ -192,7 +192,8 @@ def _claims(knob: str, cases: Sequence[Case]) -> Iterator[BriefClaim]:
             measured.add(claim)
             yield BriefClaim(text=claim, status="measured", source=piece.id)
     for piece in evidence:
-        if piece.content.get("knob") in (None, knob):
+        about = piece.content.get("knob")
+        if about is None or names_knob(str(about), knob):
             yield from _claimed(piece)
     for question in QUESTIONS:
         if question not in measured:

@@ -34,14 +34,12 @@ def restored_bytes(
         base: the file before the revert.
         reverted: the file after the revert.
         value: what the file set the knob to before the revert (None: nothing).
-        recorded: other recorded states of the file; an exact one is preferred to a computed one.
+        recorded: other recorded states of the file, the oldest last; an exact one is preferred to
+            a computed one, and the oldest says in which order the lines stood.
     """
-    for candidate in (
-        base,
-        *recorded,
-        *_put_back(live, base, reverted),
-        *_written(live, knob, value),
-    ):
+    original = recorded[-1] if recorded else base
+    put_back = _put_back(live, base, reverted, original)
+    for candidate in (base, *recorded, *put_back, *_written(live, knob, value)):
         proof = prove_one_setting(live, candidate, knob)
         if isinstance(proof, OneSettingProof) and proof.target == value:
             return candidate
@@ -55,24 +53,38 @@ def _written(live: bytes, knob: Knob, value: str | None) -> Iterator[bytes]:
         return
 
 
-def _put_back(live: bytes, base: bytes, reverted: bytes) -> Iterator[bytes]:
-    """The hunk from `reverted` to `base` applied to `live`, beside the line before or behind it."""
+def _put_back(live: bytes, base: bytes, reverted: bytes, original: bytes) -> list[bytes]:
+    """The hunk from `reverted` to `base` applied to `live` between the lines it stood between.
+
+    Where several places are left (the neighbours went as well), the one that fits the original
+    best comes first.
+    """
     old, new, now = (content.splitlines(keepends=True) for content in (reverted, base, live))
-    hunks = [
-        code
-        for code in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
-        if code[0] != "equal"
-    ]
+    hunks = [code[1:] for code in _opcodes(old, new) if code[0] != "equal"]
     if len(hunks) != 1:
-        return
-    _, start, end, new_start, new_end = hunks[0]
+        return []
+    start, end, new_start, new_end = hunks[0]
     places = _places(old, now)
-    before, behind = places.get(start - 1), places.get(end)
-    starts = [] if before is None else [before + 1]
-    starts += [] if behind is None else [behind - (end - start)]
-    for at in starts:
-        if now[at : at + end - start] == old[start:end]:
-            yield b"".join([*now[:at], *new[new_start:new_end], *now[at + end - start :]])
+    first = max((place + 1 for line, place in places.items() if line < start), default=0)
+    last = min((place for line, place in places.items() if line >= end), default=len(now))
+    found = [
+        b"".join([*now[:at], *new[new_start:new_end], *now[at + end - start :]])
+        for at in range(first, last - (end - start) + 1)
+        if now[at : at + end - start] == old[start:end]
+    ]
+    return sorted(found, key=lambda candidate: -_lines_in_common(original, candidate))
+
+
+def _lines_in_common(one: bytes, other: bytes) -> int:
+    lines = one.splitlines(keepends=True), other.splitlines(keepends=True)
+    matcher = difflib.SequenceMatcher(None, *lines, autojunk=False)
+    return sum(block.size for block in matcher.get_matching_blocks())
+
+
+def _opcodes(
+    old: Sequence[bytes], new: Sequence[bytes]
+) -> Sequence[tuple[str, int, int, int, int]]:
+    return difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
 
 
 def _places(old: Sequence[bytes], now: Sequence[bytes]) -> dict[int, int]:

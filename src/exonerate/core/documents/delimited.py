@@ -14,6 +14,8 @@ _DELIMITERS = ",;\t"
 
 def csv_table(text: str) -> Table | None:
     """The table of a CSV text, or None when it is not one. `#` lines before it are its text."""
+    if text.count("\n") > 2 * ROWS_MAX:
+        return None
     comments, body, skipped = _split_comments(text)
     delimiter = _delimiter(body)
     if delimiter is None:

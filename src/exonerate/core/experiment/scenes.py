@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 from exonerate.core.change.gates import PROCESS_FORMS
 from exonerate.core.experiment.course import RESTART, RESTORE, SETTING, SWAP, scene_id
 from exonerate.core.experiment.setup import Setup
@@ -67,6 +69,15 @@ def restore_scene(setup: Setup, live: str | None, attempt: int) -> Scene:
     )
 
 
+def prompt_seed(seed: int, block: int, cell: int) -> int:
+    """The seed of a cell's prompts; without a salt every request of it gets a prompt of its own.
+
+    Both arms of a block get the same prompts, so that they produce the same tokens. No other
+    block or cell does, so that no prefix cache is warm; a restart empties it between the arms.
+    """
+    return random.Random(f"{seed}/{block}/{cell}").getrandbits(31)
+
+
 def _limit_s(setup: Setup) -> float:
     return SWAP_LIMIT_S + setup.service_model.ready_timeout_s + SLACK_S
 
@@ -91,12 +102,8 @@ def _cell(setup: Setup, block: int, cell: int, *, after: str) -> LoadCell:
         request=RequestRecipe(
             path=victim.endpoint,
             model=setup.deployment.model,
-            # Both arms of a block get the same prompts, so that they produce the same tokens; no
-            # other block or cell does, so that no prefix cache is warm. A restart empties it.
             prompt=PromptRecipe(
-                seed=setup.seed,
-                prompt_tokens=setup.prompt_tokens,
-                salt=f"{setup.job}-{setup.seed}-{block}-{cell}",
+                seed=prompt_seed(setup.seed, block, cell), prompt_tokens=setup.prompt_tokens
             ),
             max_tokens=setup.max_tokens,
             stream=True,

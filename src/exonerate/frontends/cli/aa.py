@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from exonerate.compose import required_deployment
 from exonerate.core.experiment.outcome import outcome_of
 from exonerate.core.stats.comparison import MARGIN_DEFAULT
 from exonerate.frontends.cli import exit_status
@@ -15,7 +16,6 @@ from exonerate.frontends.cli.experiment_options import (
     changing_session,
     experiment_options,
     finish_first,
-    open_session,
     play,
     request_of,
     show_plan,
@@ -40,8 +40,8 @@ def command(where: CaseOptions, service: str | None, **options: Any) -> int:
     """
     request = request_of({**options, "primary": None, "guard": None, "looks": False})
     if options["plan"]:
-        session = open_session(where)
-        return show_plan(session, prepare_aa(session.deployment, service, request), options)
+        deployment = required_deployment(where.config)
+        return show_plan(where, prepare_aa(deployment, service, request), options)
     with changing_session(where) as session:
         finish_first(session)
         prepared = prepare_aa(session.deployment, service, request)

@@ -8,16 +8,16 @@ from typing import Any, TypeVar
 
 import click
 
+from exonerate.compose import required_deployment
+from exonerate.core.deployment.model import Deployment
 from exonerate.core.stats.comparison import MARGIN_DEFAULT, Question
 from exonerate.errors import ExonerateError
 from exonerate.frontends.cli.case_options import CaseOptions, case_options
 from exonerate.frontends.cli.comparison_options import CellList, Margin, print_comparison
 from exonerate.frontends.cli.experiment_options import (
-    Session,
     changing_session,
     experiment_options,
     finish_first,
-    open_session,
     play,
     request_of,
     show_plan,
@@ -83,6 +83,10 @@ def command(where: CaseOptions, knob: str | None, trials_file: Path | None, **op
     Exit status: 0 better or flat, 1 worse, 3 undecided, 2 invalid. A guard that is not cleared
     leaves undecided, and any cell that is proven worse counts as worse.
     """
+    if trials_file is not None and knob is not None:
+        raise ExonerateError(
+            "a knob and `--from` were both given", "give one of them: `--from` runs nothing"
+        )
     if trials_file is not None:
         answer = analyse_trials(trials_file.read_bytes(), str(trials_file), trials_of(options))
         return print_comparison(answer, as_json=options["as_json"], markdown=options["markdown"])
@@ -91,23 +95,23 @@ def command(where: CaseOptions, knob: str | None, trials_file: Path | None, **op
             "`ab` needs a knob or `--from TRIALS.csv`", "`exonerate knob list` names the knobs"
         )
     if options["plan"]:
-        session = open_session(where)
-        return show_plan(session, _prepared(session, knob, options), options)
+        deployment = required_deployment(where.config)
+        return show_plan(where, _prepared(deployment, knob, options), options)
     with changing_session(where) as session:
         # The file may still hold an arm of an experiment that was killed: that is put right first.
         finish_first(session)
-        answer = play(session, where, _prepared(session, knob, options), options)
+        answer = play(session, where, _prepared(session.deployment, knob, options), options)
     return print_comparison(answer, as_json=options["as_json"], markdown=options["markdown"])
 
 
-def _prepared(session: Session, knob: str, options: dict[str, Any]) -> Prepared:
+def _prepared(deployment: Deployment, knob: str, options: dict[str, Any]) -> Prepared:
     values = options["values"]
     return prepare_ab(
-        session.deployment,
+        deployment,
         knob,
         request_of(options),
         values=tuple(value.strip() for value in values.split(",")) if values else (),
-        content=knob_content(session.deployment, knob),
+        content=knob_content(deployment, knob),
     )
 
 

@@ -23,6 +23,7 @@ from exonerate.compose import (
 from exonerate.core.deployment.model import Deployment
 from exonerate.core.experiment.plan import expectation_of, plan_answer, plan_lines
 from exonerate.core.json_types import JsonObject
+from exonerate.core.ports import Ledger
 from exonerate.core.stats.design import BLOCKS_DEFAULT, BLOCKS_MAX
 from exonerate.errors import ExonerateError
 from exonerate.frontends.cli import exit_status
@@ -78,27 +79,21 @@ def experiment_options(command: Command) -> Command:
     return command
 
 
-def open_session(where: CaseOptions) -> Session:
-    """The deployment that is named or found, and what is needed to work on it."""
-    deployment = required_deployment(where.config)
-    workplace = build_workplace(deployment, ledger_place(where.ledger, where.config))
-    progress = ProgressLine()
-    means = Means(
-        ledger=workplace.ledger,
-        player=workplace.player,
-        redactor=workplace.redactor,
-        clock=workplace.clock,
-        progress=progress,
-    )
-    return Session(deployment, workplace, means, progress)
-
-
 @contextmanager
 def changing_session(where: CaseOptions) -> Iterator[Session]:
     """A session that holds the lock under which this deployment is changed."""
-    session = open_session(where)
-    with changing(session.deployment):
-        yield session
+    deployment = required_deployment(where.config)
+    with changing(deployment):
+        workplace = build_workplace(deployment, ledger_place(where.ledger, where.config))
+        progress = ProgressLine()
+        means = Means(
+            ledger=workplace.ledger,
+            player=workplace.player,
+            redactor=workplace.redactor,
+            clock=workplace.clock,
+            progress=progress,
+        )
+        yield Session(deployment, workplace, means, progress)
 
 
 def request_of(options: dict[str, Any]) -> ExperimentRequest:
@@ -143,9 +138,9 @@ def finish_first(session: Session) -> None:
             )
 
 
-def show_plan(session: Session, prepared: Prepared, options: dict[str, Any]) -> int:
-    """Print what the experiment could show; nothing is touched."""
-    plan = _plan(session, prepared, options["noise"])
+def show_plan(where: CaseOptions, prepared: Prepared, options: dict[str, Any]) -> int:
+    """Print what the experiment could show; nothing is touched, not even the ledger."""
+    plan = _plan(where.open_ledger(), prepared, options["noise"])
     if options["as_json"]:
         print_json(plan)
     else:
@@ -157,7 +152,7 @@ def play(
     session: Session, where: CaseOptions, prepared: Prepared, options: dict[str, Any]
 ) -> JsonObject:
     """Say what it can show, ask, and run it; the answer `exonerate.comparison/1`."""
-    for line in plan_lines(_plan(session, prepared, options["noise"])):
+    for line in plan_lines(_plan(session.workplace.ledger, prepared, options["noise"])):
         click.echo(line, err=True)
     setup = prepared.setup
     if not options["yes"] and sys.stdin.isatty():
@@ -181,6 +176,6 @@ def play(
     return answer
 
 
-def _plan(session: Session, prepared: Prepared, noise: float | None) -> JsonObject:
-    records = session.means.ledger.records()
-    return plan_answer(prepared.setup, expectation_of(records, prepared.setup, noise=noise))
+def _plan(ledger: Ledger, prepared: Prepared, noise: float | None) -> JsonObject:
+    expected = expectation_of(ledger.records(), prepared.setup, noise=noise)
+    return plan_answer(prepared.setup, expected)

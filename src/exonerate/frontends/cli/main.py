@@ -11,6 +11,7 @@ import os
 import signal
 import sys
 import traceback
+from types import FrameType
 from typing import NoReturn
 
 import click
@@ -57,9 +58,17 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "exonerate.frontends.cli.debt:debt",
         "What every standing revert costs, and whether its reason still stands.",
     ),
+    "lab": (
+        "exonerate.frontends.cli.lab:lab",
+        "Scenarios with a known culprit, and how `locate` does on them.",
+    ),
     "read": (
         "exonerate.frontends.cli.read:read",
         "Read documents and result files as graded evidence.",
+    ),
+    "splitk": (
+        "exonerate.frontends.cli.splitk:splitk",
+        "Split-K decode attention: waves, cliffs, exactness, speed.",
     ),
 }
 
@@ -129,9 +138,16 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     sys.exit(status if isinstance(status, int) else exit_status.DONE)
 
 
-def _interrupt(signum: int, frame: object) -> NoReturn:
-    """SIGTERM ends the program the way Ctrl-C does: every clean-up runs."""
-    raise KeyboardInterrupt
+def _interrupt(signum: int, frame: FrameType | None) -> None:
+    """SIGTERM ends the program the way Ctrl-C does: every clean-up runs.
+
+    The handler of Ctrl-C is asked, because asyncio puts its own there, which cancels the work in
+    hand instead of breaking into the middle of it.
+    """
+    handler = signal.getsignal(signal.SIGINT)
+    if not callable(handler):
+        raise KeyboardInterrupt
+    handler(signal.SIGINT, frame)
 
 
 def _complain(problem: str, hint: str) -> None:

@@ -19,6 +19,7 @@ SILENT_DROP = SuspectClass(
         "request-left": frozenset({"yes"}),
         "ended-by": frozenset({"us"}),
     },
+    needs=("keepalive-flip",),
     flips="TCP keep-alive every second cures it",
 )
 

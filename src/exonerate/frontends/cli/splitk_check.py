@@ -1,0 +1,209 @@
+"""`splitk check` and `splitk bench`: what is true of an implementation, and how fast it is."""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import click
+import orjson
+
+from exonerate.core.exactness import PROMISED_BY_DEFAULT, Proof, Property, proof_document
+from exonerate.core.kernel_speed import DecodeShape, speed_document
+from exonerate.errors import ExonerateError
+from exonerate.frontends.cli import exit_status
+from exonerate.kernels.number_formats import FORMATS
+from exonerate.kernels.prover.catalogue import LEVELS
+from exonerate.kernels.prover.prove import Sweep, prove, replay
+from exonerate.kernels.prover.runner import Runner
+from exonerate.kernels.prover.targets import open_target, require
+from exonerate.report import splitk_bench as bench_report
+from exonerate.report import splitk_check as report
+
+PROMISES = {
+    "split-invariant": Property.SPLIT_INVARIANT,
+    "batch-invariant": Property.BATCH_INVARIANT,
+}
+
+
+@click.command("check")
+@click.argument("target")
+@click.option("--level", type=click.Choice(LEVELS), default="default", show_default=True)
+@click.option("--dtype", "dtypes", multiple=True, type=click.Choice(list(FORMATS)))
+@click.option(
+    "--promise",
+    "promises",
+    multiple=True,
+    metavar="NAME[=ULP]",
+    help="Also hold it to split-invariant, split-invariant=K (within K ulp) or batch-invariant.",
+)
+@click.option("--condition", "conditions", multiple=True, help="Only these conditions.")
+@click.option("--partial-dtype", type=click.Choice(list(FORMATS)), default="fp32")
+@click.option("--replay", "replay_file", type=click.Path(path_type=Path), help="A saved input.")
+@click.option(
+    "--save",
+    "save_in",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("splitk-findings"),
+    show_default=True,
+    help="Where failing inputs are saved.",
+)
+@click.option("--budget", "budget_s", type=float, help="Seconds for the whole sweep.")
+@click.option("--first", is_flag=True, help="Stop at the first broken promise.")
+@click.option("--time-limit", default=20.0, show_default=True, help="Seconds for one call.")
+@click.option("--device", default="cpu", show_default=True, help="Where torch arrays live.")
+@click.option("--arrays", type=click.Choice(["auto", "numpy", "torch"]), default="auto")
+@click.option("--seed", default=0, show_default=True)
+@click.option("--json", "as_json", is_flag=True, help="Print the proof as JSON.")
+def check(
+    target: str,
+    replay_file: Path | None,
+    time_limit: float,
+    device: str,
+    arrays: str,
+    as_json: bool,
+    **asked: object,
+) -> int:
+    """Measure what is true of a split-K attention implementation.
+
+    TARGET is `numpy`, `torch`, `torch-split`, `triton`, `flashinfer`, `flash-attn`,
+    `module:function`, `file.py:function`, or `exec:COMMAND` for a program that speaks npz. A
+    function is called as attend(q, k, v, lengths, splits) and returns out or (out, lse).
+
+    \b
+    Example:
+      exonerate splitk check mykernels.decode:attend
+      exonerate splitk check numpy --promise batch-invariant --json
+      exonerate splitk check mykernels.decode:attend --replay splitk-findings/….npz
+    """
+    sweep = _sweep(target, asked)
+    runner = open_target(target, arrays=arrays, device=device, limit_s=time_limit)
+    progress = ProgressLine()
+    try:
+        proof = _prove(runner, sweep, replay_file, progress)
+    finally:
+        progress.end()
+        runner.close()
+    if as_json:
+        click.echo(orjson.dumps(proof_document(proof), option=orjson.OPT_INDENT_2).decode())
+    else:
+        click.echo(report.text(proof))
+    return exit_status.FINDING if proof.broken else exit_status.DONE
+
+
+@click.command("bench")
+@click.option("--batch", default=8, show_default=True, type=click.IntRange(1))
+@click.option("--q-heads", default=32, show_default=True, type=click.IntRange(1))
+@click.option("--kv-heads", default=8, show_default=True, type=click.IntRange(1))
+@click.option("--dim", default=128, show_default=True, type=click.IntRange(16))
+@click.option("--tokens", default=8192, show_default=True, type=click.IntRange(1))
+@click.option("--dtype", "dtypes", multiple=True, type=click.Choice(["fp32", "bf16", "fp16"]))
+@click.option("--rounds", default=15, show_default=True, type=click.IntRange(1))
+@click.option("--splits", default=8, show_default=True, type=click.IntRange(1))
+@click.option("--device", default="cpu", show_default=True)
+@click.option("--json", "as_json", is_flag=True, help="Print the timings as JSON.")
+def bench(
+    dtypes: tuple[str, ...], rounds: int, splits: int, device: str, as_json: bool, **sizes: int
+) -> int:
+    """Time decode attention implementations side by side in one run.
+
+    Rounds alternate between the implementations; speed is relative to torch SDPA with the query
+    heads of a group packed as positions, and the machine's memory speed is measured beside it.
+
+    \b
+    Example:
+      exonerate splitk bench --tokens 8192 --dtype fp32 --dtype bf16
+    """
+    require("torch")
+    from exonerate.kernels.bench import Plan  # needs the optional extra
+    from exonerate.kernels.bench import bench as run_bench
+
+    if sizes["q_heads"] % sizes["kv_heads"]:
+        raise ExonerateError(
+            f"{sizes['q_heads']} query heads do not share {sizes['kv_heads']} KV heads evenly",
+            "make --q-heads a multiple of --kv-heads",
+        )
+    shapes = [DecodeShape(dtype=dtype, **sizes) for dtype in dtypes or ("fp32", "bf16")]
+    plan = Plan(shapes=shapes, rounds=rounds, splits=splits, device=device)
+    progress = ProgressLine()
+    try:
+        speed = run_bench(plan, progress)
+    finally:
+        progress.end()
+    if as_json:
+        click.echo(orjson.dumps(speed_document(speed), option=orjson.OPT_INDENT_2).decode())
+    else:
+        click.echo(bench_report.text(speed))
+    return exit_status.DONE
+
+
+def _prove(runner: Runner, sweep: Sweep, replay_file: Path | None, progress: ProgressLine) -> Proof:
+    if replay_file is not None:
+        return replay(runner, sweep, replay_file)
+    return prove(runner, sweep, progress)
+
+
+def _sweep(target: str, asked: dict[str, object]) -> Sweep:
+    promised = list(PROMISED_BY_DEFAULT)
+    ulp_allowed = 0.0
+    promises = asked.pop("promises")
+    assert isinstance(promises, tuple)
+    for promise in promises:
+        name, _, amount = promise.partition("=")
+        if name not in PROMISES or (amount and name != "split-invariant"):
+            raise ExonerateError(
+                f"`--promise {promise}` is unknown",
+                "write split-invariant, split-invariant=K or batch-invariant",
+            )
+        promised.append(PROMISES[name])
+        ulp_allowed = _ulp(promise, amount) if amount else ulp_allowed
+    first = bool(asked.pop("first"))
+    return Sweep(
+        target=target,
+        promised=promised,
+        ulp_allowed=ulp_allowed,
+        stop_at_first=first,
+        **asked,  # type: ignore[arg-type]  # click has checked each option's type
+    )
+
+
+def _ulp(promise: str, amount: str) -> float:
+    try:
+        allowed = float(amount)
+    except ValueError:
+        allowed = -1.0
+    if not allowed > 0:
+        raise ExonerateError(f"`--promise {promise}` has no number", "K is a positive number")
+    return allowed
+
+
+@dataclass(slots=True)
+class ProgressLine:
+    """One line on standard error that is rewritten on a terminal, or said anew now and then."""
+
+    began: float = field(default_factory=time.monotonic)
+    said: float = 0.0
+    shown: bool = False
+
+    def __call__(self, what: str, fraction: float | None) -> None:
+        """Show what is done now and about how long the rest takes."""
+        now = time.monotonic()
+        terminal = sys.stderr.isatty()
+        if now - self.said < (0.1 if terminal else 10.0):
+            return
+        self.said = now
+        spent = now - self.began
+        left = f", about {spent / fraction - spent:.0f} s left" if fraction and spent > 1 else ""
+        line = f"{(fraction or 0):4.0%} {what}{left}"
+        if terminal:
+            self.shown = True
+            click.echo(f"\r\x1b[K{line}", nl=False, err=True)
+        elif fraction:
+            click.echo(line, err=True)
+
+    def end(self) -> None:
+        """Clear the line."""
+        if self.shown:
+            click.echo("\r\x1b[K", nl=False, err=True)

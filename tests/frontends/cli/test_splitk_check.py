@@ -1,0 +1,66 @@
+"""`splitk check` from the command line: what is printed where, and the exit status."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import orjson
+import pytest
+from click.testing import CliRunner
+
+from exonerate.errors import ExonerateError
+from exonerate.frontends.cli.splitk_check import check
+
+WRONG = """
+from exonerate.kernels.reference import attend as right
+def attend(q, k, v, lengths, splits):
+    out, lse = right(q, k, v, lengths, splits)
+    return out * (1 + 0.01 * (splits == 2)), lse
+"""
+
+
+def _check(*arguments: str) -> tuple[int, str, str]:
+    result = CliRunner().invoke(check, list(arguments), standalone_mode=False)
+    if result.exception is not None:
+        raise result.exception
+    assert isinstance(result.return_value, int)
+    return result.return_value, result.stdout, result.stderr
+
+
+def test_the_reference_keeps_its_promises(tmp_path: Path) -> None:
+    """Exit status 0, the report on stdout, nothing saved."""
+    status, out, _ = _check("numpy", "--level", "quick", "--save", str(tmp_path / "found"))
+    assert status == 0
+    assert out.startswith("numpy: every promise holds")
+    assert "To quote in a change review" in out
+    assert not (tmp_path / "found").exists()
+
+
+def test_a_broken_promise_is_exit_status_1_and_can_be_replayed(tmp_path: Path) -> None:
+    """JSON names the saved input; replaying it is 1 for the culprit and 0 for a mended one."""
+    (tmp_path / "wrong.py").write_text(WRONG)
+    target = f"{tmp_path / 'wrong.py'}:attend"
+    arguments = ("--level", "quick", "--save", str(tmp_path / "found"), "--json")
+    status, out, _ = _check(target, *arguments, "--first")
+    assert status == 1
+    document = orjson.loads(out)
+    assert document["schema"] == "exonerate.splitk_check/1"
+    assert document["outcome"] == "broken"
+    (finding,) = [finding for finding in document["findings"] if finding["broken"]]
+    assert (finding["property"], finding["splits"]) == ("accurate", 2)
+    assert finding["input"]["batch"] == 1
+    assert _check(target, "--replay", finding["saved"])[0] == 1
+    assert _check("numpy", "--replay", finding["saved"])[0] == 0
+
+
+@pytest.mark.parametrize("promise", ["speed", "split-invariant=0", "batch-invariant=2"])
+def test_an_unknown_promise_is_the_operators_to_mend(promise: str) -> None:
+    """Only what can be judged can be promised."""
+    with pytest.raises(ExonerateError, match="--promise"):
+        _check("numpy", "--promise", promise)
+
+
+def test_split_invariance_can_be_promised_within_ulps() -> None:
+    """Bits move with the split count; a promise within some ulp is kept."""
+    assert _check("numpy", "--level", "quick", "--promise", "split-invariant")[0] == 1
+    assert _check("numpy", "--level", "quick", "--promise", "split-invariant=64")[0] == 0
