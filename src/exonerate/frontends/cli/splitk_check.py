@@ -55,6 +55,12 @@ PROMISES = {
 @click.option("--time-limit", default=20.0, show_default=True, help="Seconds for one call.")
 @click.option("--device", default="cpu", show_default=True, help="Where torch arrays live.")
 @click.option("--arrays", type=click.Choice(["auto", "numpy", "torch"]), default="auto")
+@click.option(
+    "--merge",
+    "empty_lse",
+    type=click.Choice(["-inf", "+inf", "-1e30"]),
+    help="TARGET is merge(outs, lses); an empty part's log-sum-exp is this.",
+)
 @click.option("--seed", default=0, show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="Print the proof as JSON.")
 def check(
@@ -63,6 +69,7 @@ def check(
     time_limit: float,
     device: str,
     arrays: str,
+    empty_lse: str | None,
     as_json: bool,
     **asked: object,
 ) -> int:
@@ -76,10 +83,17 @@ def check(
     Example:
       exonerate splitk check mykernels.decode:attend
       exonerate splitk check numpy --promise batch-invariant --json
+      exonerate splitk check mykernels.decode:merge --merge +inf
       exonerate splitk check mykernels.decode:attend --replay splitk-findings/….npz
     """
     sweep = _sweep(target, asked)
-    runner = open_target(target, arrays=arrays, device=device, limit_s=time_limit)
+    runner = open_target(
+        target,
+        arrays=arrays,
+        device=device,
+        limit_s=time_limit,
+        empty_lse=None if empty_lse is None else float(empty_lse),
+    )
     progress = ProgressLine()
     try:
         proof = _prove(runner, sweep, replay_file, progress)
