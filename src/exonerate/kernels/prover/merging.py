@@ -21,8 +21,9 @@ def attention_of(merge: Merge, *, empty_lse: float, to_tensors: bool) -> Callabl
     """attend(q, k, v, lengths, splits) whose combine is the given merge(outs, lses)."""
 
     def attend(q: Any, k: Any, v: Any, lengths: Any, splits: int) -> Any:
-        arrays = [_numpy(array) for array in (q, k, v, lengths)]
-        outs, lses = partial_answers(*arrays, splits, empty_lse)
+        outs, lses = partial_answers(
+            _numpy(q), _numpy(k), _numpy(v), _numpy(lengths), splits, empty_lse=empty_lse
+        )
         if not to_tensors:
             return merge(outs.astype(q.dtype), lses)
         torch = __import__("torch")  # the target computes with it
@@ -35,7 +36,7 @@ def attention_of(merge: Merge, *, empty_lse: float, to_tensors: bool) -> Callabl
 
 
 def partial_answers(
-    q: Any, k: Any, v: Any, lengths: Any, splits: int, empty_lse: float
+    q: Any, k: Any, v: Any, lengths: Any, splits: int, *, empty_lse: float
 ) -> tuple[Any, Any]:
     """outs (splits, batch, q_heads, dim_v) and lses (splits, batch, q_heads) of our reference."""
     rule = SplitRule(num_splits=splits)
