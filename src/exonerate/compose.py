@@ -3,32 +3,49 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from exonerate.adapters.actuators.file_backup import BackupStore
+from exonerate.adapters.actuators.file_lock import LockHeld, sidecar_lock
+from exonerate.adapters.actuators.file_swap import FileSwapper
+from exonerate.adapters.actuators.process_service import ProcessServices
+from exonerate.adapters.actuators.services import ServiceControl
+from exonerate.adapters.actuators.systemd_service import SystemdServices
 from exonerate.adapters.clock import SystemClock
 from exonerate.adapters.engines.names import counter_reader
 from exonerate.adapters.http_get import get_page
 from exonerate.adapters.knob_files import KnobReading, read_knob
 from exonerate.adapters.ledger import SqlLedger, open_ledger
+from exonerate.adapters.performers.changing import change_performers
 from exonerate.adapters.performers.loading import LoadPerformer
 from exonerate.adapters.performers.probing import ProbePerformer
 from exonerate.adapters.performers.watching import MetricsPerformer, SocketPerformer
 from exonerate.adapters.player import Performer, ScenePlayer
 from exonerate.core.case.redaction import Redactor
+from exonerate.core.change import restorer
 from exonerate.core.deployment.model import Deployment
 from exonerate.core.deployment.parse import parse_deployment
 from exonerate.core.diagnosis import localiser
-from exonerate.core.ports import CounterReader, PageReader
+from exonerate.core.experiment import decide as experiment
+from exonerate.core.ports import Clock, CounterReader, PageReader
 from exonerate.core.scene import Activity, LoadCell, ProbeSession, SampleMetrics, WatchSockets
 from exonerate.errors import ExonerateError
 from exonerate.jobs.ledger_run import Deciders
 
 DEPLOYMENT_FILE = "exonerate.toml"
+STATE_FOLDER = ".exonerate"
 LEDGER_PLACE = ".exonerate/ledger.db"
 LEDGER_VARIABLE = "EXONERATE_LEDGER"
 
-DECIDERS: Deciders = {("locate", localiser.RULES): localiser.decide}
+DECIDERS: Deciders = {
+    ("locate", localiser.RULES): localiser.decide,
+    (restorer.JOB, restorer.RULES): restorer.decide,
+    ("ab", experiment.RULES): experiment.decide,
+    ("aa", experiment.RULES): experiment.decide,
+}
 """Every decider that `case verify` can ask again, by job and version of its rules."""
 
 
@@ -41,6 +58,7 @@ class Workplace:
     ledger: SqlLedger
     redactor: Redactor
     player: ScenePlayer
+    services: ServiceControl
 
 
 def find_deployment_file(start: Path) -> Path | None:
@@ -92,18 +110,94 @@ def ledger_place(given: str | None, config: Path | None) -> str | Path:
     return (path.resolve().parent if path else Path.cwd()) / LEDGER_PLACE
 
 
+def deployment_if_any(given: Path | None) -> Deployment | None:
+    """As `required_deployment`, but None where no file is named and none is found."""
+    path = given or find_deployment_file(Path.cwd())
+    return None if path is None else load_deployment(path)
+
+
+def ledger_at(given: str | None, config: Path | None) -> SqlLedger:
+    """The ledger of `--ledger`, of the environment or beside the deployment file."""
+    return open_ledger(ledger_place(given, config), clock=SystemClock())
+
+
+def redactor_of(ledger: SqlLedger, deployment: Deployment | None) -> Redactor:
+    """What keeps secrets out of that ledger; the knobs of the deployment are kept in clear."""
+    knobs = deployment.knobs if deployment is not None else ()
+    return Redactor(ledger.key(), frozenset(knob.name for knob in knobs))
+
+
+def system_clock() -> SystemClock:
+    """The clock of this machine."""
+    return SystemClock()
+
+
+def live_values(deployment: Deployment | None) -> Callable[[str], str | None]:
+    """Asks for the value of a knob as its file has it now; None where that cannot be read."""
+    readings = {} if deployment is None else {r.knob.name: r for r in knob_readings(deployment)}
+    live = {name: reading.live for name, reading in readings.items()}
+    return live.get
+
+
 def build_workplace(deployment: Deployment, place: str | Path) -> Workplace:
     """Put together what a job needs; nothing is opened or made before it is used."""
     clock = SystemClock()
     ledger = open_ledger(place, clock=clock)
-    redactor = Redactor(ledger.key(), frozenset(knob.name for knob in deployment.knobs))
+    redactor = redactor_of(ledger, deployment)
+    services = service_control(deployment, clock)
+    performers = _performers(deployment) | change_performers(
+        read_blob=ledger.get_blob,
+        swapper=FileSwapper(
+            store=BackupStore(_state_folder(deployment) / "backups"),
+            allowed=(Path(deployment.folder),),
+        ),
+        services=services,
+    )
     return Workplace(
         deployment=deployment,
         clock=clock,
         ledger=ledger,
         redactor=redactor,
-        player=ScenePlayer(clock=clock, performers=_performers(deployment)),
+        player=ScenePlayer(clock=clock, performers=performers),
+        services=services,
     )
+
+
+def service_control(deployment: Deployment, clock: Clock) -> ServiceControl:
+    """What starts, stops and looks at the services of a deployment."""
+    folder = Path(deployment.folder)
+    return ServiceControl(
+        deployment.services,
+        processes=ProcessServices(folder=folder, state=_state_folder(deployment), clock=clock),
+        systemd=SystemdServices(clock=clock),
+    )
+
+
+@contextmanager
+def changing(deployment: Deployment) -> Iterator[None]:
+    """Only one command changes the deployment at a time.
+
+    Raises:
+        ExonerateError: another one does so now, or its lock cannot be made.
+    """
+    state = _state_folder(deployment)
+    with ExitStack() as held:
+        try:
+            state.mkdir(mode=0o700, exist_ok=True)
+            held.enter_context(sidecar_lock(state / "change"))
+        except LockHeld as error:
+            raise ExonerateError(
+                "another command is changing this deployment now", "wait for it to end"
+            ) from error
+        except OSError as error:
+            raise ExonerateError(
+                f"`{state}` cannot be written: {error.strerror}", "check its permissions"
+            ) from error
+        yield
+
+
+def _state_folder(deployment: Deployment) -> Path:
+    return Path(deployment.folder) / STATE_FOLDER
 
 
 def page_reader() -> PageReader:

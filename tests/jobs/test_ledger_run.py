@@ -19,7 +19,7 @@ from exonerate.core.instant import Instant
 from exonerate.core.json_types import JsonObject
 from exonerate.core.ports import Progress
 from exonerate.core.scene import Event, SampleMetrics, Scene
-from exonerate.jobs.ledger_run import RunStart, drive, verify
+from exonerate.jobs.ledger_run import Decider, RunStart, drive, resume, verify, wind_up
 
 KEY = bytes(range(32))
 RUN = RunStart(case="c1", run="r1", job="count", rules="1", seed=7, options={"target": 3})
@@ -100,9 +100,9 @@ def kinds(ledger: SqlLedger) -> list[str]:
     return [record.kind for record in ledger.records()]
 
 
-def verified(chain: ChainCheck, rules: str = "1") -> dict[str, Any]:
+def verified(chain: ChainCheck, rules: str = "1", decider: Decider = decide) -> dict[str, Any]:
     """The verification of the chain by these rules."""
-    return dict(verify(chain, {("count", rules): decide}, redactor=Redactor(KEY)))
+    return dict(verify(chain, {("count", rules): decider}))
 
 
 def test_every_intent_is_recorded_before_its_events(ledger: SqlLedger) -> None:
@@ -119,6 +119,7 @@ def test_finished_run_is_verified(ledger: SqlLedger) -> None:
         "records": 8,
         "chain": "ok",
         "first_bad": None,
+        "head": ledger.records()[-1].hash,
         "verdicts": [{"id": "r1-verdict", "same": True, "why": None, "run": "r1"}],
         "unfinished_runs": [],
     }
@@ -195,3 +196,76 @@ def test_secret_of_a_run_is_recorded_and_verified_as_its_hash(
     play(ledger, run=replace(RUN, options=options))
     assert b"hunter2" not in (tmp_path / "ledger.db").read_bytes()
     assert verified(ledger.check_chain())["verdicts"][0]["same"] is True
+
+
+def careful(records: Sequence[Record]) -> Scene | Verdict:
+    """As `decide`, but a scene that was cut off ends the run."""
+    planned = [record for record in records if record.kind == "scene_planned"]
+    played = [record for record in records if record.kind == "scene_played"]
+    if len(planned) > len(played):
+        return Verdict(job="count", rules="1", answer={"outcome": "cut off", "n": len(played)})
+    return decide(records)
+
+
+def cut_off(ledger: SqlLedger, at: int) -> None:
+    """Drive the counting job until its player breaks in that scene."""
+    with pytest.raises(RuntimeError):
+        play(ledger, CountingPlayer(RuntimeError("killed"), at))
+
+
+def go_on(way: Any, ledger: SqlLedger, decider: Decider) -> object:
+    """Take the run up again from its records; returns its answer."""
+    return asyncio.run(
+        way(
+            decider,
+            ledger.records(run="r1"),
+            ledger=ledger,
+            player=CountingPlayer(),
+            redactor=Redactor(KEY),
+            progress=lambda what, fraction: None,
+        )
+    )
+
+
+def test_run_that_was_cut_off_is_resumed(ledger: SqlLedger) -> None:
+    """After a crash between two scenes the run goes on to the verdict it would have had."""
+    with pytest.raises(KeyboardInterrupt):
+        play(ledger, CountingPlayer(Interruption([Event("m", 2, "metrics", {"n": 2})])))
+    assert go_on(resume, ledger, decide) == {"outcome": "counted", "n": 3}
+    assert verified(ledger.check_chain())["verdicts"][0]["same"] is True
+
+
+def test_scene_that_was_cut_off_is_shown_to_the_decider(ledger: SqlLedger) -> None:
+    """A decider that is resumed in the middle of a scene can tell, and end the run."""
+    cut_off(ledger, at=2)
+    assert go_on(resume, ledger, careful) == {"outcome": "cut off", "n": 1}
+
+
+def test_wound_up_run_begins_nothing_new(ledger: SqlLedger) -> None:
+    """Winding up plans the next scene without playing it, so that the verdict can be followed."""
+    with pytest.raises(KeyboardInterrupt):
+        play(ledger, CountingPlayer(Interruption([])))
+    assert go_on(wind_up, ledger, careful) == {"outcome": "cut off", "n": 2}
+    assert kinds(ledger)[-2:] == ["scene_planned", "verdict"]
+    chain = ledger.check_chain()
+    assert [entry["same"] for entry in verified(chain, decider=careful)["verdicts"]] == [True]
+
+
+def test_wound_up_run_that_was_cut_off_in_a_scene_goes_straight_to_its_verdict(
+    ledger: SqlLedger,
+) -> None:
+    """Where a scene was under way, that one already says that the run was cut off."""
+    cut_off(ledger, at=2)
+    assert go_on(wind_up, ledger, careful) == {"outcome": "cut off", "n": 1}
+    assert kinds(ledger).count("scene_planned") == 2
+
+
+def test_verdict_outside_a_run_is_not_decided_again(ledger: SqlLedger) -> None:
+    """A verdict without a run, or whose run has no beginning, is named and not judged."""
+    body: JsonObject = {"id": "v", "job": "count", "rules": "1", "answer": {}}
+    ledger.append(case="c1", kind="verdict", body=body)
+    ledger.append(case="c1", kind="verdict", body=body, run="r9")
+    checked = verified(ledger.check_chain())["verdicts"]
+    assert [entry["same"] for entry in checked] == [None, None]
+    assert "no run" in checked[0]["why"]
+    assert "no beginning" in checked[1]["why"]

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from exonerate.core.case.records import GENESIS_HASH, ChainCheck, Record, RecordKind
+from exonerate.adapters.ledger import SqlLedger, open_ledger
 from exonerate.core.documents.answer import reading_json
 from exonerate.core.instant import Instant
 from exonerate.core.json_access import at
@@ -17,38 +16,6 @@ from exonerate.jobs.read import ArmFile, read_documents, record_reading
 
 DATA = Path(__file__).parents[1] / "data" / "documents"
 FOUNDING = DATA / "DSV4_DECODE_PERF_PLAN.md"
-
-
-class ListLedger:
-    """A ledger that keeps its records in a list."""
-
-    def __init__(self) -> None:
-        self.kept: list[Record] = []
-
-    def append(
-        self, *, case: str, kind: RecordKind, body: JsonObject, run: str | None = None
-    ) -> Record:
-        """Keep one record."""
-        seq = len(self.kept) + 1
-        record = Record(seq=seq, case=case, kind=kind, at="", body=body, prev=GENESIS_HASH, hash="")
-        self.kept.append(record)
-        return record
-
-    def records(self, *, case: str | None = None, run: str | None = None) -> Sequence[Record]:
-        """The records of a case."""
-        return [record for record in self.kept if case in (None, record.case)]
-
-    def check_chain(self) -> ChainCheck:
-        """Nothing checks this chain."""
-        raise AssertionError
-
-    def put_blob(self, content: bytes) -> str:
-        """Nothing stores blobs here."""
-        raise AssertionError
-
-    def get_blob(self, sha256: str) -> bytes:
-        """Nothing stores blobs here."""
-        raise AssertionError
 
 
 class FixedClock:
@@ -63,45 +30,51 @@ class FixedClock:
         return "2026-11-30T17:00:00.000000Z"
 
 
-def test_a_document_becomes_one_piece_of_evidence() -> None:
+@pytest.fixture(name="ledger")
+def ledger_on_disk(tmp_path: Path) -> SqlLedger:
+    """A ledger in a file of its own."""
+    return open_ledger(tmp_path / "ledger.db", clock=FixedClock())
+
+
+def evidence(ledger: SqlLedger) -> list[JsonObject]:
+    """The bodies of the evidence that a ledger holds."""
+    return [record.body for record in ledger.records() if record.kind == "evidence_added"]
+
+
+def test_a_document_becomes_one_piece_of_evidence(ledger: SqlLedger) -> None:
     """A document is recorded once, with its hash, grade, group and the whole reading."""
-    ledger = ListLedger()
     reading = read_documents([FOUNDING])
     (identity,) = record_reading(reading, ledger=ledger, clock=FixedClock(), case="c1")
-    (record,) = ledger.kept
-    assert record.kind == "evidence_added"
-    assert record.body["id"] == identity
-    assert record.body["type"] == "document"
-    assert record.body["grade"] == "D"
-    assert record.body["group"] == reading.sources[0].comparisons[0].group
-    assert at(record.body, "reading", "sources", 0, "sha256") == record.body["sha256"]
+    (body,) = evidence(ledger)
+    assert body["id"] == identity
+    assert body["type"] == "document"
+    assert body["grade"] == "D"
+    assert body["group"] == reading.sources[0].comparisons[0].group
+    assert at(body, "reading", "sources", 0, "sha256") == body["sha256"]
 
 
-def test_a_short_knob_name_finds_the_knob() -> None:
+def test_a_short_knob_name_finds_the_knob(ledger: SqlLedger) -> None:
     """A table that says TARGET_CTAS speaks of the knob whose full name ends so."""
-    ledger = ListLedger()
     knobs = ["OMP_NUM_THREADS", "SGLANG_SM120_MMA_TARGET_CTAS"]
     reading = read_documents([FOUNDING])
     record_reading(reading, ledger=ledger, clock=FixedClock(), case="c1", knobs=knobs)
-    assert ledger.kept[0].body["knob"] == "SGLANG_SM120_MMA_TARGET_CTAS"
+    assert evidence(ledger)[0]["knob"] == "SGLANG_SM120_MMA_TARGET_CTAS"
 
 
-def test_reading_twice_adds_nothing() -> None:
+def test_reading_twice_adds_nothing(ledger: SqlLedger) -> None:
     """The same file read again is the same evidence."""
-    ledger = ListLedger()
     reading = read_documents([FOUNDING])
     record_reading(reading, ledger=ledger, clock=FixedClock(), case="c1")
     assert record_reading(reading, ledger=ledger, clock=FixedClock(), case="c1") == []
 
 
-def test_copies_in_two_files_share_a_group(tmp_path: Path) -> None:
+def test_copies_in_two_files_share_a_group(ledger: SqlLedger, tmp_path: Path) -> None:
     """A copy of the table in another file is recorded with the same independence group."""
     copy = tmp_path / "notes.md"
     copy.write_text("From the plan.\n\n" + FOUNDING.read_text())
-    ledger = ListLedger()
     reading = read_documents([FOUNDING, copy])
     record_reading(reading, ledger=ledger, clock=FixedClock(), case="c1")
-    assert len({str(record.body["group"]) for record in ledger.kept}) == 1
+    assert len({str(body["group"]) for body in evidence(ledger)}) == 1
 
 
 def test_missing_files_and_devices_are_named() -> None:

@@ -48,7 +48,7 @@ def test_the_terminal_table_shows_estimate_interval_and_n(answer: Any) -> None:
 
 def test_the_reader_learns_what_was_assumed_and_not_examined(answer: Any) -> None:
     """Assumption, unexamined gates and the blind spot of three restarts stand below the table."""
-    text = comparison_text(answer)
+    text = comparison_text(answer, width=1000)
     assert "assumed: block differences of logarithms" in text
     assert "not examined: the gates errors, tokens, environment" in text
     assert "rarer than 63 %" in text
@@ -81,8 +81,27 @@ def test_guards_gates_and_the_instrument_are_shown(answer: Any) -> None:
             {"arm": "a", "cells": [8, 64], "drop": 0.04, "verdict": "anomaly", "removed_by": "b"}
         ],
     }
-    text = comparison_text(seen)
+    text = comparison_text(seen, width=1000)
     assert "guard C8: regression not excluded (bound −3.0 %, margin 2 %)" in text
     assert "gate errors broken at C8: 1 of 8 failed" in text
     assert "the client was the limit (CPU 97 %, p99 lag 12.0 ms)" in text
     assert "scaling, a: C64 lies 4.0 % below C8: anomaly; removed by b" in text
+
+
+def test_the_noise_of_an_aa_is_said(answer: Any) -> None:
+    """Restart noise, its parts, the second place and the drift stand in one line."""
+    noise = {
+        "cell_value_sd": 0.01, "restart_sd": 0.008, "within_sd": 0.006, "blocks": 5,
+        "position_effect": -0.002, "drift_per_block": -0.001, "enough": False,
+    }  # fmt: skip
+    text = comparison_text({**answer, "noise": noise}, width=1000)
+    assert "varies by 1 % from restart to restart (0.8 % of the restart, 0.6 % within)" in text
+    assert "the second place costs +0.2 %, drift −0.1 % a block; only 5 blocks" in text
+
+
+def test_long_notes_are_wrapped(answer: Any) -> None:
+    """No note is wider than the terminal, and what follows is indented."""
+    table, notes = comparison_text(answer, width=80).split("\n\n")[1:3]
+    assert all(len(line) <= 80 for line in notes.splitlines())
+    assert any(line.startswith("    ") for line in notes.splitlines())
+    assert len(table.splitlines()) == 4

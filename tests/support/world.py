@@ -169,11 +169,10 @@ class World:
     ) -> tuple[float, str]:
         at_s = begun_s + stall.after_s
         slowest_s, all_answered = 0.0, True
+        samples: list[SampleMetrics] = []
         for activity in stall.play:
             if isinstance(activity, SampleMetrics):
-                for number in range(activity.count):
-                    sample_s = at_s + number * activity.every_s
-                    events.append(self._metrics(activity, sample_s))
+                samples.append(activity)
             elif isinstance(activity, ProbeSession):
                 side: list[Event] = []
                 end_s = self._session(activity, None, at_s, side)
@@ -182,10 +181,16 @@ class World:
                 all_answered = all_answered and all(
                     event.data["first_token_ns"] is not None for event in side
                 )
-        if stall.give_up_ratio is None or not all_answered or planned[1] == "no":
-            return planned
-        provisional_s = max(stall.after_s + 1.0, stall.give_up_ratio * slowest_s)
-        return (provisional_s, "provisional") if provisional_s < planned[0] else planned
+        ending = planned
+        if stall.give_up_ratio is not None and all_answered and planned[1] != "no":
+            provisional_s = max(stall.after_s + 1.0, stall.give_up_ratio * slowest_s)
+            ending = (provisional_s, "provisional") if provisional_s < planned[0] else planned
+        for activity in samples:
+            count = int((ending[0] - stall.after_s) / activity.every_s)
+            events.extend(
+                self._metrics(activity, at_s + number * activity.every_s) for number in range(count)
+            )
+        return ending
 
     def _metrics(self, activity: SampleMetrics, at_s: float) -> Event:
         values = {

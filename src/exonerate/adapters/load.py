@@ -13,17 +13,17 @@ import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import orjson
 
 from exonerate.adapters.request import authorization
-from exonerate.core.instant import NS_PER_MS, NS_PER_S
 from exonerate.core.json_types import Json, JsonObject
 from exonerate.core.ports import Clock
 from exonerate.core.scene import LoadCell, RequestRecipe
+from exonerate.core.workload.instrument import InstrumentFold
 from exonerate.core.workload.result_blocks import (
     MAGIC,
     WARM_UP,
@@ -34,14 +34,6 @@ from exonerate.core.workload.result_blocks import (
 LINE_BYTES_MAX = 1024 * 1024
 GRACE_S = 10.0
 """A worker that outlives its own time limit by this much is stopped."""
-
-
-@dataclass(frozen=True, slots=True)
-class WorkerRun:
-    """What one worker left: its facts and its spool of request blocks."""
-
-    facts: Mapping[str, Any]
-    spool: Path
 
 
 async def play_cell(
@@ -66,15 +58,23 @@ async def play_cell(
             "batch_s": batch_s,
         }
         begun_ns = clock.now()
-        run = await run_worker(job, Path(folder) / "spool")
-        records = read_spool(run.spool)
-        return cell_event(cell.concurrency, [run.facts], records, begun_ns=begun_ns)
+        spool = Path(folder) / "spool"
+        facts = await run_worker(job, spool)
+        return cell_event(cell.concurrency, [facts], read_spool(spool), begun_ns=begun_ns)
 
 
 async def run_worker(
-    job: Mapping[str, Any], spool: Path, progress: Callable[[JsonObject], None] = lambda _: None
-) -> WorkerRun:
-    """Run one worker to its end; cancelling it stops the worker and keeps its spool."""
+    job: Mapping[str, Any],
+    spool: Path,
+    progress: Callable[[JsonObject], None] = lambda _: None,
+    *,
+    facts: dict[str, Any] | None = None,
+) -> Mapping[str, Any]:
+    """Run one worker to its end and return its facts.
+
+    Cancelling it ends the worker early; its spool and, in `facts`, its last words are kept.
+    """
+    facts = {} if facts is None else facts
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
@@ -84,13 +84,19 @@ async def run_worker(
         limit=LINE_BYTES_MAX,
         env=_environment(),
     )
-    facts: dict[str, Any] = {}
     try:
         async with asyncio.timeout(job["time_limit_s"] + job["deadline_s"] + GRACE_S):
-            await _talk(process, {**job, "spool": str(spool)}, facts, progress)
+            await _tell(process, {**job, "spool": str(spool)})
+            await _listen(process, facts, progress)
+    except asyncio.CancelledError:
+        _ask_to_end(process)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(GRACE_S):
+                await _listen(process, facts, progress)
+        raise
     finally:
-        await asyncio.shield(_stop(process))
-    return WorkerRun(facts, spool)
+        await _stop(process)
+    return facts
 
 
 def read_spool(spool: Path) -> list[RequestRecord]:
@@ -113,6 +119,9 @@ def cell_event(
 ) -> JsonObject:
     """The ``cell`` event of the records that are no warm-up."""
     measured = [record for record in records if not record.flags & WARM_UP]
+    fold = InstrumentFold()
+    for record in measured:
+        fold.add(record)
     first_ns = min((record.begun_ns for record in measured), default=begun_ns)
     last_ns = max((record.ended_ns for record in measured), default=begun_ns)
     rows: list[Json] = [
@@ -132,67 +141,24 @@ def cell_event(
         "begun_ns": first_ns,
         "ended_ns": last_ns,
         "rows": rows,
-        "instrument": instrument(concurrency, facts, measured),
+        "instrument": fold.report(facts, open_loop=False),
         "policy": facts[0].get("policy", {}) if facts else {},
     }
 
 
-CPU_SHARE_MAX = 0.85
-SENDING_LAG_SHARE_MAX = 0.03
-
-
-def instrument(
-    concurrency: int | None, facts: Sequence[Mapping[str, Any]], records: Sequence[RequestRecord]
-) -> dict[str, Json]:
-    """What the client saw of itself, and whether it was what limited the result."""
-    lateness = sorted(late for record in records for late in record.lateness_us)
-    spans_s = [(one["ended_ns"] - one["begun_ns"]) / NS_PER_S for one in facts]
-    shares = [one["cpu_s"] / max(span, 1e-9) for one, span in zip(facts, spans_s, strict=True)]
-    events = sum(record.events for record in records)
-    censored = sum(record.censored for record in records)
-    busy_ns = sum(record.ended_ns - record.begun_ns for record in records)
-    lag_ns = sum(one["sending_lag_ns"] for one in facts)
-    lag_share = lag_ns / busy_ns if busy_ns else 0.0
-    why: list[str] = []
-    if shares and max(shares) > CPU_SHARE_MAX:
-        why.append(f"a load worker used {max(shares):.0%} of its core")
-    if concurrency is not None and lag_share > SENDING_LAG_SHARE_MAX:
-        why.append(f"requests went out late: {lag_share:.1%} of the time they took")
-    notes = [note for one in facts for note in one.get("notes", ())]
-    return {
-        "cpu_s": sum(one["cpu_s"] for one in facts),
-        "cpu_share": max(shares, default=0.0),
-        "workers": len(facts),
-        "lag_ms_p50": _at(lateness, 0.5) / 1000,
-        "lag_ms_p99": _at(lateness, 0.99) / 1000,
-        "lag_ms_max": max((record.lateness_ns_max for record in records), default=0) / NS_PER_MS,
-        "sending_lag_share": lag_share,
-        "censored_share": censored / events if events else 0.0,
-        "kernel_stamps": all(record.flags & 8 for record in records if record.reads),
-        "connections": sum(one["connections"] for one in facts),
-        "resent": sum(one["resent"] for one in facts),
-        "in_flight_peak": sum(one["in_flight_peak"] for one in facts),
-        "client_bound": bool(why),
-        "why": "; ".join(why),
-        "notes": cast("Json", sorted(set(notes))),
-    }
-
-
-def _at(ordered: Sequence[int], share: float) -> int:
-    return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else 0
-
-
-async def _talk(
-    process: asyncio.subprocess.Process,
-    job: Mapping[str, Any],
-    facts: dict[str, Any],
-    progress: Callable[[JsonObject], None],
-) -> None:
+async def _tell(process: asyncio.subprocess.Process, job: Mapping[str, Any]) -> None:
     assert process.stdin is not None
-    assert process.stdout is not None
     process.stdin.write(orjson.dumps(job) + b"\n")
     await process.stdin.drain()
     process.stdin.close()
+
+
+async def _listen(
+    process: asyncio.subprocess.Process,
+    facts: dict[str, Any],
+    progress: Callable[[JsonObject], None],
+) -> None:
+    assert process.stdout is not None
     while line := await process.stdout.readline():
         said = orjson.loads(line)
         if said["type"] == "facts":
@@ -206,14 +172,18 @@ async def _talk(
 async def _stop(process: asyncio.subprocess.Process) -> None:
     if process.returncode is not None:
         return
-    with suppress(ProcessLookupError):
-        process.send_signal(signal.SIGTERM)
+    _ask_to_end(process)
     try:
         async with asyncio.timeout(GRACE_S):
             await process.wait()
     except TimeoutError:
         process.kill()
         await process.wait()
+
+
+def _ask_to_end(process: asyncio.subprocess.Process) -> None:
+    with suppress(ProcessLookupError):
+        process.send_signal(signal.SIGTERM)
 
 
 def _environment() -> dict[str, str]:

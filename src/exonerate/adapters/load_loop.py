@@ -21,23 +21,22 @@ from dataclasses import dataclass, field
 
 from exonerate.adapters.clock import StampClock
 from exonerate.adapters.load_request import RequestMaker
-from exonerate.adapters.load_slot import Slot, Target, Wake
-from exonerate.adapters.transport import ending_of
+from exonerate.adapters.load_slot import Slot, Target
+from exonerate.adapters.socket_facts import ending_of
 from exonerate.core.instant import NS_PER_MS, NS_PER_S
 from exonerate.core.wire.end_codes import Ending
-from exonerate.core.wire.kept_answer import KEPT_BYTES_MAX, HeadMemory
+from exonerate.core.wire.kept_answer import KEPT_BYTES_MAX, RunMemory
+from exonerate.core.wire.kept_reads import EVENT_END, Wake
 from exonerate.core.workload.plan import Plan, Work
 from exonerate.core.workload.result_blocks import RequestRecord
 
 READ_BYTES = 64 * 1024
 ANCILLARY_BYTES = 64
-CHORES_NS = 20 * NS_PER_MS
+CHORES_NS = 50 * NS_PER_MS
 READS_BETWEEN_CHORES_MAX = 1000
+BOUNDS_NS = NS_PER_S
 WAIT_S_MAX = 0.02
-SLOTS_MAX = 16_384
-
-_STREAM_GOES_ON = b"\n\n\r\n"
-"""The end of a read that brought whole chunks, each with whole events, and not the last one."""
+NEVER_NS = 1 << 63
 
 
 @dataclass(slots=True)
@@ -54,7 +53,6 @@ class LoopFacts:
     events: int = 0
     failed: int = 0
     ended: int = 0
-    wakes: int = 0
     fresh_connections: bool = False
     """The peer closes after each answer, so a new connection is opened for each request."""
     notes: list[str] = field(default_factory=list)
@@ -82,17 +80,25 @@ class LoadLoop:
         self._time_limit_ns = int(time_limit_s * NS_PER_S)
         self._batch_s = batch_s
         self._stamps = StampClock()
-        self._heads = HeadMemory()
+        self._memory = RunMemory()
         self._epoll = select.epoll()
         self._slots: dict[int, Slot] = {}
         self._busy: dict[Slot, int] = {}
         self._idle: list[Slot] = []
+        self._changed = False
+        self._due_ns = NEVER_NS
+        self._bounds_due_ns = 0
         self._stop = False
         self.facts = LoopFacts()
 
     def stop(self) -> None:
         """End soon: give up what is in flight and write what was measured."""
         self._stop = True
+
+    @property
+    def clock_steps(self) -> int:
+        """How often the wall clock jumped while the loop ran."""
+        return self._stamps.steps
 
     def run(self, every_chore: Callable[[], None] = lambda: None) -> None:
         """Play the plan to its end; `every_chore` is called now and then."""
@@ -105,64 +111,73 @@ class LoadLoop:
             self._close_all()
 
     def _turn(self, begun_ns: int, every_chore: Callable[[], None]) -> None:
-        previous_ns = chores_ns = begun_ns
-        reads = 0
-        while self._busy or not self._plan.over():
-            if self._stop:
+        last_ns = begun_ns + self._time_limit_ns
+        while (self._busy or not self._plan.over()) and not self._stop:
+            chores_ns = time.monotonic_ns() + CHORES_NS
+            now_ns = self._read_until(chores_ns)
+            self._chores(now_ns, flooded=now_ns < chores_ns)
+            every_chore()
+            if now_ns > last_ns:
+                self.facts.notes.append("time limit reached")
                 return
-            ready = self._epoll.poll(self._patience_s())
-            now_ns = time.monotonic_ns()
-            self._read(ready, (previous_ns, now_ns))
-            previous_ns = now_ns
-            reads += len(ready)
-            if now_ns >= chores_ns or reads > READS_BETWEEN_CHORES_MAX:
-                chores_ns, reads = now_ns + CHORES_NS, 0
-                self._chores(now_ns)
-                every_chore()
-                if now_ns - begun_ns > self._time_limit_ns:
-                    self.facts.notes.append("time limit reached")
-                    return
-            self._send_due(now_ns)
-            if self._batch_s and ready:
-                time.sleep(self._batch_s)
-
-    def _patience_s(self) -> float:
-        due_ns = self._plan.next_due_ns()
-        if due_ns is None:
-            return WAIT_S_MAX
-        return min(WAIT_S_MAX, max(0.0, (due_ns - time.monotonic_ns()) / NS_PER_S))
 
     # The hot path.
+
+    def _read_until(self, until_ns: int) -> int:
+        """Read and keep until then, or until very much has come; returns the time."""
+        poll, clock, sleep = self._epoll.poll, time.monotonic_ns, time.sleep
+        batch_s = self._batch_s
+        previous_ns = now_ns = clock()
+        reads_left = READS_BETWEEN_CHORES_MAX
+        patience_s = self._patience_s(now_ns)
+        while now_ns < until_ns and reads_left > 0:
+            ready = poll(patience_s)
+            now_ns = clock()
+            wake = (previous_ns, now_ns)
+            previous_ns = now_ns
+            self._read(ready, wake)
+            reads_left -= len(ready)
+            if self._changed or now_ns >= self._due_ns:
+                self._changed = False
+                self._send_due(now_ns)
+                patience_s = self._patience_s(now_ns)
+                if not self._busy:
+                    break
+            if batch_s and ready:
+                sleep(batch_s)
+        return now_ns
 
     def _read(self, ready: list[tuple[int, int]], wake: Wake) -> None:
         slots = self._slots
         for fd, mask in ready:
             slot = slots[fd]
-            if slot.quick:
-                try:
-                    content, ancillary, _, _ = slot.receive(READ_BYTES, ANCILLARY_BYTES)
-                except OSError as error:
-                    self._lost(slot, error)
-                    continue
-                slot.contents.append(content)
-                slot.ancillary.append(ancillary)
-                slot.wakes.append(wake)
-                if content[-4:] != _STREAM_GOES_ON:
-                    self._look(slot, content)
-            else:
+            if not slot.quick:
                 self._attend(slot, mask, wake)
+                continue
+            try:
+                content, ancillary, _, _ = slot.receive(READ_BYTES, ANCILLARY_BYTES)
+            except OSError as error:
+                self._lost(slot, error)
+                continue
+            if content[-4:] == EVENT_END and ancillary:
+                # `KeptReads.keep`, spelled out: a call would cost as much as what it does.
+                blob, add_end, stamps, add_wake = slot.sink
+                blob += content
+                add_end(len(blob))
+                stamps += ancillary[0][2]
+                add_wake(wake)
+            else:
+                ending = slot.keep(content, ancillary, wake) if content else "fin"
+                if ending is not None:
+                    self._over(slot, ending)
+
+    def _patience_s(self, now_ns: int) -> float:
+        """How long to wait for bytes: until the next request is due, at most `WAIT_S_MAX`."""
+        due_ns = self._plan.next_due_ns()
+        self._due_ns = NEVER_NS if due_ns is None else due_ns
+        return min(WAIT_S_MAX, max(0.0, (self._due_ns - now_ns) / NS_PER_S))
 
     # What is rare.
-
-    def _look(self, slot: Slot, content: bytes) -> None:
-        if not content:
-            for kept in (slot.contents, slot.ancillary, slot.wakes):
-                kept.pop()
-            self._over(slot, "fin")
-            return
-        ending = slot.look()
-        if ending is not None:
-            self._over(slot, ending)
 
     def _attend(self, slot: Slot, mask: int, wake: Wake) -> None:
         """Connecting, writing, heads, and every answer that must be read piece by piece."""
@@ -200,6 +215,7 @@ class LoadLoop:
         now_ns = time.monotonic_ns()
         record, facts = slot.record(ending, now_ns)
         work, slot.work = slot.work, None
+        self._changed = True
         del self._busy[slot]
         self._account(record)
         self._write(record)
@@ -237,7 +253,7 @@ class LoadLoop:
         self.facts.in_flight_peak = max(self.facts.in_flight_peak, len(self._busy))
 
     def _begin(self, work: Work) -> None:
-        slot = self._idle.pop() if self._idle else Slot(self._target, self._stamps, self._heads)
+        slot = self._idle.pop() if self._idle else Slot(self._target, self._stamps, self._memory)
         request = self._maker.make(work)
         begun_ns = time.monotonic_ns()
         self.facts.sending_lag_ns += begun_ns - work.intended_ns
@@ -263,17 +279,17 @@ class LoadLoop:
 
     # Chores.
 
-    def _chores(self, now_ns: int) -> None:
-        """Deadlines, clocks and bounds; about every 20 ms."""
+    def _chores(self, now_ns: int, flooded: bool) -> None:
+        """Deadlines and clocks, about every 50 ms; what is kept, every second or in a flood."""
         self._stamps.resync(now_ns)
-        self.facts.wakes += 1
         late = [slot for slot in self._busy if now_ns > slot.deadline_ns]
         for slot in late:
             self._over(slot, "given-up")
-        for slot in self._busy:
-            if slot.quick and sum(map(len, slot.contents)) > KEPT_BYTES_MAX:
-                slot.answer.look_closer(slot.contents)
-                slot.quick = False
+        if now_ns >= self._bounds_due_ns or flooded:
+            self._bounds_due_ns = now_ns + BOUNDS_NS
+            for slot in self._busy:
+                if slot.quick and len(slot.reads.blob) > KEPT_BYTES_MAX:
+                    slot.look_closer()
 
     def _give_up_all(self) -> None:
         for slot in list(self._busy):

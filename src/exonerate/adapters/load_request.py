@@ -7,8 +7,9 @@ behind it is made once.
 
 from __future__ import annotations
 
-import random
+import hashlib
 import secrets
+import struct
 from dataclasses import dataclass, replace
 
 from exonerate.adapters.address import Address
@@ -19,6 +20,8 @@ from exonerate.core.workload.prompts import chat_body
 from exonerate.core.workload.words import WORDS
 
 SALT_WORDS = 6
+_PICKS = struct.Struct(f"<{SALT_WORDS}H")
+_SALT_WORDS = tuple(word.encode() + b" " for word in WORDS)
 _SALT_MARK = "qqsaltqq"
 _ID_MARK = "qqrequestidqq"
 _SPAN_MARK = "qqspanqq"
@@ -46,6 +49,7 @@ class RequestMaker:
         self._salted = recipe.prompt.salt == "" and body is None
         self._shared_by_rounds = recipe.prompt.growth_tokens > 0
         self._seed = recipe.prompt.seed
+        self._salt_key = f"{self._seed}/{cell}".encode()
         tokens = max(1, recipe.prompt.prompt_tokens - (SALT_WORDS if self._salted else 0))
         self._recipe = replace(recipe, prompt=replace(recipe.prompt, prompt_tokens=tokens))
         self._templates: dict[int, _Template] = {}
@@ -80,8 +84,10 @@ class RequestMaker:
     def _salt(self, work: Work) -> bytes:
         # All rounds of a session share their beginning, as an agent's do.
         unit = work.lane if self._shared_by_rounds else work.index
-        rng = random.Random(f"{self._seed}/{self._cell}/{unit}")
-        return (" ".join(rng.choices(WORDS, k=SALT_WORDS)) + " ").encode()
+        # A hash, not a generator: seeding one costs more than all the rest of a request.
+        digest = hashlib.blake2b(b"%s/%d" % (self._salt_key, unit), digest_size=2 * SALT_WORDS)
+        picks = _PICKS.unpack(digest.digest())
+        return b"".join([_SALT_WORDS[pick % len(_SALT_WORDS)] for pick in picks])
 
     def _template(self, round_number: int) -> _Template:
         mark = _SALT_MARK if self._salted else ""

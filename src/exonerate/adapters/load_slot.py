@@ -11,18 +11,19 @@ import socket
 import ssl
 import time
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from operator import sub
 from typing import NoReturn, TypeAlias
 
 from exonerate.adapters.clock import StampClock
+from exonerate.adapters.socket_facts import SO_TIMESTAMPNS, ending_of
 from exonerate.adapters.tls import TlsBox
-from exonerate.adapters.transport import SO_TIMESTAMPNS, ending_of
 from exonerate.core.instant import NS_PER_S
 from exonerate.core.wire.dialects import Dialect
 from exonerate.core.wire.end_codes import Circumstances, Ending, end_code
-from exonerate.core.wire.kept_answer import AnswerFacts, HeadMemory, LoadAnswer
+from exonerate.core.wire.kept_answer import AnswerFacts, LoadAnswer, RunMemory
+from exonerate.core.wire.kept_reads import NO_STAMP, KeptReads, Wake
 from exonerate.core.workload.plan import Work
 from exonerate.core.workload.result_blocks import (
     COMPLETE,
@@ -34,9 +35,6 @@ from exonerate.core.workload.result_blocks import (
 )
 
 Ancillary: TypeAlias = "list[tuple[int, int, bytes]]"
-Wake: TypeAlias = tuple[int, int]
-"""When the loop last found this socket empty, and when it woke to read it."""
-
 Receive: TypeAlias = Callable[[int, int], tuple[bytes, Ancillary, int, object]]
 
 _U32_MAX = 0xFFFFFFFF
@@ -56,10 +54,10 @@ class Target:
 class Slot:
     """A connection, kept from one request to the next where the peer allows it."""
 
-    def __init__(self, target: Target, stamps: StampClock, heads: HeadMemory) -> None:
+    def __init__(self, target: Target, stamps: StampClock, memory: RunMemory) -> None:
         self._target = target
         self._stamps = stamps
-        self._heads = heads
+        self._memory = memory
         self._tls: TlsBox | None = None
         self._unsent = memoryview(b"")
         self._request = b""
@@ -72,10 +70,10 @@ class Slot:
         self.connected = False
         self.requests = 0
         self.work: Work | None = None
-        self.answer = LoadAnswer(target.dialect, heads)
-        self.contents: list[bytes] = []
-        self.ancillary: list[Ancillary] = []
-        self.wakes: list[Wake] = []
+        self.answer = LoadAnswer(target.dialect, memory)
+        self.reads = KeptReads()
+        self.sink = self.reads.sink()
+        self.answer_bytes = 0
         self.begun_ns = self.written_ns = self.deadline_ns = 0
         self.quick = False
         """The loop may keep what it reads without asking."""
@@ -134,32 +132,43 @@ class Slot:
             ending = self._after_handshake() if self._request else self._flush()
             if ending is not None or not content:
                 return ending
-        self.contents.append(content)
-        self.ancillary.append(ancillary)
-        self.wakes.append(wake)
-        return self.look()
-
-    def look(self) -> Ending | None:
-        """Look at what was kept; returns how the exchange ended, if it did."""
-        self.answer.look(self.contents)
+        stamp = ancillary[0][2] if ancillary else NO_STAMP
+        if self.answer.careful:
+            self.answer_bytes += len(content)
+            self.reads.note(stamp, wake)
+            self.answer.feed(content)
+        else:
+            self.reads.keep(content, stamp, wake)
+            kept = len(self.reads.blob)
+            self.answer.look(self.reads)
+            self.answer_bytes = kept - len(self.reads.blob)
         # A request that still goes out, or TLS, needs the careful way for every read.
         self.quick = self.answer.quick and self._tls is None and not self._unsent
         return "framed" if self.answer.finished else None
 
+    def look_closer(self) -> None:
+        """Read this answer piece by piece from now on."""
+        self.quick = False
+        if not self.answer.careful:
+            self.answer_bytes = len(self.reads.blob)
+            self.answer.look_closer(self.reads)
+
     def unanswered(self) -> bool:
         """A reused connection on which not one byte of this answer has come."""
-        return self.requests > 1 and not self.contents and not self._flags & RESENT
+        return self.requests > 1 and not self.reads.wakes and not self._flags & RESENT
 
     def record(self, ending: Ending, ended_ns: int) -> tuple[RequestRecord, AnswerFacts]:
         """What became of the request."""
+        if not self.answer.finished:
+            self.look_closer()
         if ending == "fin":
-            self.answer.eof(self.contents)
-        facts = self.answer.facts(self.contents)
+            self.answer.eof()
+        facts = self.answer.facts()
         if facts.broken and ending == "framed":
             ending = "broken"
-        stamps, from_kernel = self._stamps_ns()
+        stamps, from_kernel = self.reads.stamps_ns(self._stamps.offset_ns)
         record = self._bare_record(facts, stamps, ended_ns)
-        _put_arrivals(record, facts.read_of_event, stamps, self.wakes)
+        _put_arrivals(record, facts.read_of_event, stamps, self.reads.wakes)
         record.lateness_us = self._lateness_us(record, stamps)
         record.end = self._end_code(facts, ending, record)
         complete = facts.body_complete and facts.content.done_seen and ending in ("framed", "fin")
@@ -170,8 +179,10 @@ class Slot:
     def _start(self, request: bytes) -> bool:
         self._request = request
         self.written_ns = 0
-        self.contents, self.ancillary, self.wakes = [], [], []
-        self.answer = LoadAnswer(self._target.dialect, self._heads)
+        self.reads = KeptReads()
+        self.sink = self.reads.sink()
+        self.answer_bytes = 0
+        self.answer = LoadAnswer(self._target.dialect, self._memory)
         self.quick = False
         if self.sock is not None:
             self._send_request()
@@ -230,21 +241,6 @@ class Slot:
 
     # The record.
 
-    def _stamps_ns(self) -> tuple[list[int], bool]:
-        """The stamp of each read on the monotonic clock, and whether all are the kernel's."""
-        try:
-            raw = b"".join([one[0][2] for one in self.ancillary])
-        except IndexError:
-            raw = b""
-        if not raw or len(raw) != 16 * len(self.wakes):
-            return [wake[1] for wake in self.wakes], False
-        numbers = array("q", raw)
-        offset = self._stamps.offset_ns
-        return [
-            seconds * NS_PER_S + nanoseconds - offset
-            for seconds, nanoseconds in zip(numbers[::2], numbers[1::2], strict=True)
-        ], True
-
     def _bare_record(self, facts: AnswerFacts, stamps: list[int], ended_ns: int) -> RequestRecord:
         assert self.work is not None
         content = facts.content
@@ -262,7 +258,7 @@ class Slot:
             request_number=self.requests,
             usage_tokens=_or_unknown(content.completion_tokens),
             prompt_tokens=_or_unknown(content.prompt_tokens),
-            body_bytes=facts.body_bytes,
+            answer_bytes=self.answer_bytes + len(self.reads.blob),
             reads=len(stamps),
             finish_reason=content.finish_reason or "",
             gaps_ns=array("I"),
@@ -270,7 +266,9 @@ class Slot:
         )
 
     def _lateness_us(self, record: RequestRecord, stamps: list[int]) -> array[int]:
-        lateness = [wake[1] - stamp for wake, stamp in zip(self.wakes, stamps, strict=True)]
+        lateness = [
+            read_ns - stamp for (_, read_ns), stamp in zip(self.reads.wakes, stamps, strict=True)
+        ]
         if not lateness:
             return array("H")
         record.lateness_ns_max = max(0, max(lateness))
@@ -283,7 +281,7 @@ class Slot:
         return end_code(
             Circumstances(
                 ending=ending,
-                connected=self.connected,
+                connected=self.connected and (self._tls is None or self._tls.secured),
                 request_written=self.written_ns > 0,
                 head_seen=facts.status is not None,
                 done_said=facts.content.done_seen,
@@ -300,25 +298,31 @@ def _not_open(bytes_max: int, ancillary_bytes_max: int) -> NoReturn:
 
 
 def _put_arrivals(
-    record: RequestRecord, read_of_event: list[int], stamps: list[int], wakes: list[Wake]
+    record: RequestRecord, read_of_event: Sequence[int], stamps: list[int], wakes: list[Wake]
 ) -> None:
     """Put the stamp of each event into the record, and name the reads that brought several."""
     if not read_of_event:
         return
     record.events = len(read_of_event)
-    arrivals = [stamps[read] for read in read_of_event]
+    one_by_one = isinstance(read_of_event, range)
+    if isinstance(read_of_event, range):
+        arrivals = stamps[read_of_event.start : read_of_event.stop]
+    else:
+        arrivals = [stamps[read] for read in read_of_event]
     record.first_token_ns = arrivals[0]
     # The wall clock may have stepped between two stamps; time does not run backwards here.
-    gaps = [max(0, gap) for gap in map(sub, arrivals, [record.begun_ns, *arrivals])]
+    gaps = list(map(sub, arrivals, [record.begun_ns, *arrivals]))
+    if min(gaps) < 0:
+        gaps = [max(0, gap) for gap in gaps]
     wide = max(gaps) > _U32_MAX
     record.gaps_ns = array("Q" if wide else "I", gaps)
-    if len(set(read_of_event)) != len(read_of_event):
+    if not one_by_one and len(set(read_of_event)) != len(read_of_event):
         record.coalesced = _coalesced(read_of_event, stamps, wakes)
         record.censored = sum(read.events - 1 for read in record.coalesced)
 
 
 def _coalesced(
-    read_of_event: list[int], stamps: list[int], wakes: list[Wake]
+    read_of_event: Sequence[int], stamps: list[int], wakes: list[Wake]
 ) -> tuple[CoalescedRead, ...]:
     found: list[CoalescedRead] = []
     first = 0

@@ -54,7 +54,6 @@ class _Worker:
         self._warm_up: int = job.get("warmup_requests", 0)
         self._index_step: int = job.get("index_step", 1)
         self._progress_ns = 0
-        self._lateness: list[int] = []
         recipe = _recipe(job["request"])
         address = parse_address(job["url"])
         body = job.get("body")
@@ -90,6 +89,7 @@ class _Worker:
                 "cpu_s": _cpu_s() - before,
                 "cpu_total_s": _cpu_s(),
                 "resident_kib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss,
+                "clock_steps": self._loop.clock_steps,
                 "connections": facts.connections,
                 "resent": facts.resent,
                 "sent": facts.sent,
@@ -143,7 +143,11 @@ def _recipe(value: Mapping[str, Any]) -> RequestRecipe:
 def _plan(value: Mapping[str, Any]) -> Plan:
     match value["kind"]:
         case "closed":
-            return ClosedPlan(concurrency=value["concurrency"], requests=value["requests"])
+            duration_s = value.get("duration_s")
+            until_ns = time.monotonic_ns() + int(duration_s * NS_PER_S) if duration_s else None
+            return ClosedPlan(
+                concurrency=value["concurrency"], requests=value["requests"], until_ns=until_ns
+            )
         case "open":
             return OpenPlan(value["offsets_ns"], time.monotonic_ns())
         case "sessions":

@@ -18,7 +18,14 @@ from exonerate.core.scene import Activity, Event, Scene, Stall
 
 
 class ActivityFailed(Exception):
-    """The activity did not reach its aim; what depends on it is skipped."""
+    """The activity did not reach its aim; what depends on it is skipped.
+
+    Its ``failed`` event says why, and holds `detail` besides.
+    """
+
+    def __init__(self, why: str, detail: JsonObject | None = None) -> None:
+        super().__init__(why)
+        self.detail: JsonObject = detail or {}
 
 
 @dataclass(slots=True)
@@ -88,8 +95,8 @@ class _Playing:
 
     async def run(self) -> None:
         """Play everything; background activities end with the last of the others."""
-        behind = [a for a in self._scene.activities if getattr(a, "background", False)]
-        front = [a for a in self._scene.activities if a not in behind]
+        behind = [activity for activity in self._scene.activities if is_background(activity)]
+        front = [activity for activity in self._scene.activities if not is_background(activity)]
         async with asyncio.TaskGroup() as background:
             tasks = [background.create_task(self._play(activity)) for activity in behind]
             try:
@@ -124,7 +131,7 @@ class _Playing:
             await self._performers[type(activity)](activity, self.stage)
             self._went_well.add(activity.name)
         except ActivityFailed as failure:
-            self.stage.emit(activity.name, "failed", {"why": str(failure)})
+            self.stage.emit(activity.name, "failed", {**failure.detail, "why": str(failure)})
         finally:
             self._ended[activity.name].set()
 
@@ -139,6 +146,11 @@ class _Playing:
         if activity.start_s > 0:
             await asyncio.sleep(activity.start_s)
         return True
+
+
+def is_background(activity: Activity) -> bool:
+    """Whether the activity ends with the others (of a trigger: with the round that stalled)."""
+    return bool(getattr(activity, "background", False))
 
 
 def _in_order(events: Sequence[Event]) -> list[Event]:

@@ -162,6 +162,7 @@ class _Session:
             dialect=dialect_of_path(recipe.path),
         )
         recorder.request_id = request.request_id
+        recorder.secure = self._address.secure
         recorder.begun_ns = self._clock.now()
         try:
             async with asyncio.timeout(self._session.deadline_s) as scope:

@@ -10,7 +10,6 @@ The connection never half-closes: it closes whole, or not at all.
 from __future__ import annotations
 
 import asyncio
-import errno
 import os
 import socket
 import ssl
@@ -20,14 +19,12 @@ from collections import deque
 
 from exonerate.adapters.address import Address
 from exonerate.adapters.clock import StampClock
+from exonerate.adapters.socket_facts import SO_TIMESTAMPNS, ending_of
 from exonerate.adapters.tls import TlsBox
 from exonerate.core.instant import NS_PER_S
 from exonerate.core.wire.end_codes import Ending
 from exonerate.core.wire.exchange import StampSource
 from exonerate.core.wire.recorder import Read
-
-SO_TIMESTAMPNS = 35
-"""From asm-generic/socket.h (SO_TIMESTAMPNS_OLD); Python's socket module does not name it."""
 
 READ_BYTES = 64 * 1024
 READS_WAITING_MAX = 64
@@ -35,14 +32,6 @@ READS_WAITING_MAX = 64
 
 _ANCILLARY_BYTES = socket.CMSG_SPACE(16)
 _TIMESPEC = struct.Struct("@qq")
-
-_ENDINGS: dict[int, Ending] = {
-    errno.ECONNREFUSED: "refused",
-    errno.ECONNRESET: "reset",
-    errno.EPIPE: "reset",
-    errno.ECONNABORTED: "reset",
-    errno.ETIMEDOUT: "timed-out",
-}
 
 
 class ConnectionLost(Exception):
@@ -52,13 +41,6 @@ class ConnectionLost(Exception):
         super().__init__(error)
         self.ending = ending
         self.error = error
-
-
-def ending_of(error: OSError) -> Ending:
-    """What an error of the operating system means for an exchange."""
-    if isinstance(error, ssl.SSLError):
-        return "refused"
-    return _ENDINGS.get(error.errno or 0, "unreachable")
 
 
 class Connection:
@@ -227,7 +209,7 @@ class Connection:
         self._changed.set()
 
     def _lose(self, error: OSError) -> None:
-        self.lost = ConnectionLost(ending_of(error), _describe(error))
+        self.lost = ConnectionLost(_ending_of(error), _describe(error))
         self._listen(False)
         self._changed.set()
 
@@ -280,7 +262,7 @@ class Dialer:
             await asyncio.get_running_loop().sock_connect(sock, place)
         except OSError as error:
             sock.close()
-            raise ConnectionLost(ending_of(error), _describe(error)) from error
+            raise ConnectionLost(_ending_of(error), _describe(error)) from error
         except BaseException:
             sock.close()
             raise
@@ -318,6 +300,11 @@ def _local_port(sock: socket.socket) -> int | None:
         return int(sock.getsockname()[1])
     except (OSError, IndexError):
         return None
+
+
+def _ending_of(error: OSError) -> Ending:
+    # A handshake that fails is the peer's explicit no, or ours to its certificate.
+    return "refused" if isinstance(error, ssl.SSLError) else ending_of(error)
 
 
 def _describe(error: OSError) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 
 from exonerate.core.json_types import Json, JsonObject
 
@@ -23,7 +24,7 @@ def at(value: Json, *path: str | int) -> Json:
     """What lies at the end of a path of keys and positions, or None."""
     for step in path:
         if isinstance(step, str):
-            value = value.get(step) if isinstance(value, dict) else None
+            value = value.get(step) if isinstance(value, Mapping) else None
         else:
             inside = isinstance(value, list | tuple) and step < len(value)
             value = value[step] if isinstance(value, list | tuple) and inside else None
@@ -54,4 +55,4 @@ def text_at(value: Json, *path: str | int) -> str | None:
 
 def object_of(value: Json) -> JsonObject:
     """The value when it is an object, else an empty one."""
-    return value if isinstance(value, dict) else {}
+    return value if isinstance(value, Mapping) else {}

@@ -10,7 +10,8 @@ from the ledger.
 Activities of a scene run in one task group. Each begins `start_s` after the scene began, or after
 every activity named in `after` has ended well; when one of those failed, the activity is skipped
 and says so in an event of kind ``skipped``. A `Stall` trigger starts more activities while a probe
-is waiting for its answer. A `background` activity ends with the last one that is not.
+is waiting for its answer. A `background` activity ends with the last one that is not; one that a
+trigger started ends with the round that stalled.
 
 Rules: a scene holds no secret (headers and prompts are recipes or references), every activity
 carries its own limit in time, and unknown kinds are refused by the codec in `scene_json`.
@@ -53,6 +54,8 @@ class RequestRecipe:
     prompt: PromptRecipe
     max_tokens: int
     stream: bool = True
+    ignore_eos: bool = False
+    """Ask for an answer of full length; vLLM, SGLang and llama.cpp know the field."""
     api_key_env: str | None = None
     body_ref: str | None = None
     headers: tuple[tuple[str, str], ...] = ()

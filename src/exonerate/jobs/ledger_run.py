@@ -12,6 +12,7 @@ Rules
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -35,6 +36,9 @@ Deciders: TypeAlias = Mapping[tuple[str, str], Decider]
 
 DRIVEN_KINDS: frozenset[RecordKind] = frozenset({"run_started", "scene_planned", "scene_played"})
 SCENES_MAX = 200
+
+_VERIFIER = Redactor(b"", None)
+_HASH = re.compile(rb"hmac:[0-9a-f]{12}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,18 +89,28 @@ async def resume(
 
     A scene that was planned and not played stays so: its decider sees that it was cut off.
     """
-    begin = records[0]
-    assert begin.kind == "run_started"
-    assert begin.run is not None
-    run = RunStart(
-        case=begin.case,
-        run=begin.run,
-        job=str(begin.body["job"]),
-        rules=str(begin.body["rules"]),
-        seed=int(str(begin.body["seed"])),
-    )
-    journal = _Journal(run, ledger, redactor)
-    journal.take_up(records)
+    journal = _Journal.taken_up(records, ledger, redactor)
+    return await _go_on(decide, journal, player, progress)
+
+
+async def wind_up(
+    decide: Decider,
+    records: Sequence[Record],
+    *,
+    ledger: Ledger,
+    player: Player,
+    redactor: Redactor,
+    progress: Progress,
+) -> JsonObject:
+    """Bring a run that was cut off to its verdict, beginning nothing new.
+
+    As `resume`; but where no scene was under way, the next one is planned and not played, which
+    tells the decider that the run was cut off there, in a way that `verify` can follow.
+    """
+    journal = _Journal.taken_up(records, ledger, redactor)
+    decided = decide(tuple(journal.records))
+    if journal.records[-1].kind != "scene_planned" and isinstance(decided, Scene):
+        journal.plan(decided)
     return await _go_on(decide, journal, player, progress)
 
 
@@ -117,10 +131,13 @@ async def _go_on(
     )
 
 
-def verify(chain: ChainCheck, deciders: Deciders, *, redactor: Redactor) -> JsonObject:
+def verify(chain: ChainCheck, deciders: Deciders) -> JsonObject:
     """The verification (`exonerate.verification/1`) of a ledger: its chain, and every run again.
 
     A verdict whose rules no decider knows any more is neither the same nor another: `null`.
+    The key of the ledger is not needed, so that a copy without it can be verified too: hashes
+    of secrets are compared by their places, the chain vouches for their values. Records that were
+    cut off at the end leave a whole chain; `head`, noted elsewhere, shows that they are missing.
     """
     runs: dict[str, list[Record]] = {}
     verdicts: list[JsonObject] = []
@@ -131,13 +148,14 @@ def verify(chain: ChainCheck, deciders: Deciders, *, redactor: Redactor) -> Json
             verdicts.append(_unknown(record, "it belongs to no run"))
     unfinished: list[JsonObject] = []
     for name, records in runs.items():
-        own, is_finished = _refold(records, deciders, redactor)
+        own, is_finished = _refold(records, deciders)
         (verdicts if is_finished else unfinished).append({**own, "run": name})
     return {
         "schema": "exonerate.verification/1",
         "records": chain.records,
         "chain": "ok" if chain.first_bad is None else "broken",
         "first_bad": chain.first_bad,
+        "head": chain.sound[-1].hash if chain.sound else None,
         "verdicts": verdicts,
         "unfinished_runs": unfinished,
     }
@@ -153,6 +171,28 @@ class _Journal:
         self._redactor = redactor
         self._scenes: set[str] = set()
 
+    @classmethod
+    def taken_up(cls, records: Sequence[Record], ledger: Ledger, redactor: Redactor) -> _Journal:
+        """The journal of a run that was cut off, as far as it was written."""
+        begin = records[0]
+        assert begin.kind == "run_started"
+        assert begin.run is not None
+        run = RunStart(
+            case=begin.case,
+            run=begin.run,
+            job=str(begin.body["job"]),
+            rules=str(begin.body["rules"]),
+            seed=int(str(begin.body["seed"])),
+            scenes_max=int(str(begin.body.get("scenes_max", SCENES_MAX))),
+        )
+        journal = cls(run, ledger, redactor)
+        journal.records = [record for record in records if record.kind in DRIVEN_KINDS]
+        for record in journal.records:
+            scene = record.body.get("scene")
+            if record.kind == "scene_planned" and isinstance(scene, Mapping):
+                journal._scenes.add(str(scene["id"]))
+        return journal
+
     def write(self, kind: RecordKind, body: JsonObject) -> Record:
         """Redact and append one record, and show it to the decider from now on."""
         record = self._ledger.append(
@@ -161,14 +201,6 @@ class _Journal:
         if kind in DRIVEN_KINDS:
             self.records.append(record)
         return record
-
-    def take_up(self, records: Sequence[Record]) -> None:
-        """Remember what the run wrote before it was cut off."""
-        self.records = [record for record in records if record.kind in DRIVEN_KINDS]
-        for record in self.records:
-            scene = record.body.get("scene")
-            if record.kind == "scene_planned" and isinstance(scene, Mapping):
-                self._scenes.add(str(scene["id"]))
 
     def plan(self, scene: Scene) -> None:
         """Write the intent down."""
@@ -225,9 +257,7 @@ def _verdict_body(verdict: Verdict, run: str) -> JsonObject:
     }
 
 
-def _refold(
-    records: Sequence[Record], deciders: Deciders, redactor: Redactor
-) -> tuple[JsonObject, bool]:
+def _refold(records: Sequence[Record], deciders: Deciders) -> tuple[JsonObject, bool]:
     """What deciding again says of one run, and whether the run came to a verdict."""
     verdict = next((record for record in records if record.kind == "verdict"), None)
     begin = records[0].body if records[0].kind == "run_started" else None
@@ -239,24 +269,24 @@ def _refold(
     if decide is None:
         why = f"this version cannot decide `{job}` by rules {rules}"
         return {**name, "same": None, "why": why}, bool(verdict)
-    difference = _difference(records, decide, redactor)
+    difference = _difference(records, decide)
     return {**name, "same": difference is None, "why": difference}, bool(verdict)
 
 
-def _difference(records: Sequence[Record], decide: Decider, redactor: Redactor) -> str | None:
+def _difference(records: Sequence[Record], decide: Decider) -> str | None:
     """Where deciding again parts from the record, or None when it never does."""
     seen: list[Record] = []
     for record in records:
         if record.kind in {"scene_planned", "verdict"}:
             decided = decide(tuple(seen))
-            if not _is_recorded(decided, record, redactor):
+            if not _is_recorded(decided, record):
                 return f"record {record.seq} ({record.kind}) does not follow from those before it"
         if record.kind in DRIVEN_KINDS:
             seen.append(record)
     return None
 
 
-def _is_recorded(decided: Scene | Verdict, record: Record, redactor: Redactor) -> bool:
+def _is_recorded(decided: Scene | Verdict, record: Record) -> bool:
     body: JsonObject
     if isinstance(decided, Scene):
         kind, body = "scene_planned", {"scene": scene_to_json(decided)}
@@ -265,7 +295,11 @@ def _is_recorded(decided: Scene | Verdict, record: Record, redactor: Redactor) -
     if kind != record.kind:
         return False
     recorded = {key: record.body.get(key) for key in body}
-    return canonical_json(redactor.body(body)) == canonical_json(recorded)
+    return _without_hashes(_VERIFIER.body(body)) == _without_hashes(recorded)
+
+
+def _without_hashes(body: JsonObject) -> bytes:
+    return _HASH.sub(b"hmac:", canonical_json(body))
 
 
 def _unknown(record: Record, why: str) -> JsonObject:

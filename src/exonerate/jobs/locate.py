@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from exonerate.core.case.model import Case
 from exonerate.core.case.redaction import Redactor
+from exonerate.core.case.standing import standing_interventions
 from exonerate.core.deployment.codec import deployment_to_json
 from exonerate.core.deployment.model import Deployment, Hop
 from exonerate.core.diagnosis.facts import read_facts
@@ -107,6 +110,20 @@ def deployment_of_urls(urls: list[str], *, model: str, folder: str) -> Deploymen
             )
         )
     return Deployment(name="ad hoc", model=model, folder=folder, hops=tuple(hops))
+
+
+def still_standing(case: Case, live_values: Mapping[str, str | None]) -> list[JsonObject]:
+    """Every intervention of the case that still stands; a conviction is shown with them."""
+    return [
+        {
+            "intervention": standing.intervention.id,
+            "knob": standing.intervention.knob,
+            "live": standing.live,
+            "was": standing.intervention.was,
+            "hypothesis": standing.intervention.suspect,
+        }
+        for standing in standing_interventions(case, live_values)
+    ]
 
 
 def check_locatable(deployment: Deployment) -> None:

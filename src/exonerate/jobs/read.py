@@ -15,7 +15,7 @@ from exonerate.core.json_types import Json
 from exonerate.core.ports import Clock, Ledger
 from exonerate.errors import ExonerateError
 
-FILES_MAX = 200
+FILES_MAX = 50
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from __future__ import annotations
 import argparse
 import http.client
 import json
+import os
 import random
 import select
 import sys
@@ -76,7 +77,7 @@ class Agent:
     """One conversation over one pooled connection."""
 
     def __init__(self, habits: Habits) -> None:
-        self._habits = habits
+        self.habits = habits
         self._rng = random.Random(habits.seed)
         self._messages: list[dict[str, str]] = []
         self._connection: http.client.HTTPConnection | None = None
@@ -90,10 +91,10 @@ class Agent:
             TimeoutError: the deadline passed.
             RoundError: the answer was an error, or not whole.
         """
-        words = self._habits.growth_words if self._messages else self._habits.prompt_words
+        words = self.habits.growth_words if self._messages else self.habits.prompt_words
         question = " ".join(self._rng.choices(WORDS, k=words))
         self._messages.append({"role": "user", "content": question})
-        answer = self._ask(deadline)
+        answer = self.ask(deadline)
         self._messages.append({"role": "assistant", "content": answer})
         return answer
 
@@ -103,13 +104,14 @@ class Agent:
             self._connection.close()
             self._connection = None
 
-    def _ask(self, deadline: float) -> str:
+    def ask(self, deadline: float) -> str:
+        """Send the history and return the answer to it."""
         reused = self._checked_out()
         try:
             return self._exchange(deadline)
         except (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError) as error:
             self.close()
-            if not reused or self._habits.blind_pool:
+            if not reused or self.habits.blind_pool:
                 raise RoundError(f"the peer closed the connection: {error}") from error
         self._checked_out()
         try:
@@ -119,13 +121,11 @@ class Agent:
 
     def _checked_out(self) -> bool:
         """Make sure there is a connection; true when it has carried a request before."""
-        if self._connection is not None and not self._habits.blind_pool and self._peer_closed():
+        if self._connection is not None and not self.habits.blind_pool and self._peer_closed():
             self.close()
         if self._connection is None:
-            parts = urlsplit(self._habits.base_url)
-            self._connection = http.client.HTTPConnection(parts.hostname or "", parts.port)
+            self._connection = self.new_connection()
             self._used = False
-            self.connections += 1
         return self._used
 
     def _peer_closed(self) -> bool:
@@ -137,29 +137,44 @@ class Agent:
     def _exchange(self, deadline: float) -> str:
         connection = self._connection
         assert connection is not None
-        connection.timeout = _left(deadline)
-        if connection.sock is not None:
-            connection.sock.settimeout(_left(deadline))
-        path = f"{urlsplit(self._habits.base_url).path.rstrip('/')}/v1/chat/completions"
-        headers = {"Content-Type": "application/json", "User-Agent": "exonerate-lab-harness"}
-        connection.request("POST", path, json.dumps(self._body()), headers)
+        self.send_on(connection, deadline)
         self._used = True
         sock = connection.sock
         response = connection.getresponse()
         content = bytearray()
         while piece := response.read1(READ_BYTES):
             content += piece
-            sock.settimeout(_left(deadline))
-        if response.will_close:
+            sock.settimeout(left(deadline))
+        missing = response.length or 0  # counts down while it is read; None for chunks
+        # `read1` does not notice the end of a body with a length (CPython 3.11 http/client.py).
+        response.close()
+        if response.will_close or missing:
             self.close()
+        if missing:
+            raise RoundError(f"the answer ended {missing} bytes too early")
         return self._answer(response.status, bytes(content))
+
+    def send_on(self, connection: http.client.HTTPConnection, deadline: float) -> None:
+        """Send the request; every later wait on this connection ends at the deadline."""
+        connection.timeout = left(deadline)
+        if connection.sock is not None:
+            connection.sock.settimeout(left(deadline))
+        path = f"{urlsplit(self.habits.base_url).path.rstrip('/')}/v1/chat/completions"
+        headers = {"Content-Type": "application/json", "User-Agent": "exonerate-lab-harness"}
+        connection.request("POST", path, json.dumps(self._body()), headers)
+
+    def new_connection(self) -> http.client.HTTPConnection:
+        """A connection to the server, not yet opened."""
+        parts = urlsplit(self.habits.base_url)
+        self.connections += 1
+        return http.client.HTTPConnection(parts.hostname or "", parts.port)
 
     def _body(self) -> dict[str, object]:
         return {
-            "model": self._habits.model,
+            "model": self.habits.model,
             "messages": self._messages,
-            "max_tokens": self._habits.max_tokens,
-            "stream": self._habits.stream,
+            "max_tokens": self.habits.max_tokens,
+            "stream": self.habits.stream,
             "temperature": 0,
         }
 
@@ -168,23 +183,25 @@ class Agent:
         if status != http.client.OK:
             raise RoundError(f"status {status}: {text[:200]}")
         try:
-            return _streamed(text) if self._habits.stream else _plain(text)
+            return streamed_text(text) if self.habits.stream else _plain(text)
         except (ValueError, KeyError, IndexError, TypeError) as error:
             raise RoundError(f"the answer cannot be read: {error}") from error
 
 
-def _left(deadline: float) -> float:
-    left = deadline - time.monotonic()
-    if left <= 0:
+def left(deadline: float) -> float:
+    """Seconds until the deadline; raises TimeoutError when there are none."""
+    seconds = deadline - time.monotonic()
+    if seconds <= 0:
         raise TimeoutError
-    return left
+    return seconds
 
 
 def _plain(text: str) -> str:
     return str(json.loads(text)["choices"][0]["message"]["content"])
 
 
-def _streamed(text: str) -> str:
+def streamed_text(text: str) -> str:
+    """The text in the events of a whole stream; raises ValueError when it is not whole."""
     lines = [line[6:] for line in text.splitlines() if line.startswith("data: ")]
     if DONE not in lines:
         raise ValueError(f"the stream ended without {DONE} after {len(lines)} events")
@@ -196,9 +213,9 @@ def _streamed(text: str) -> str:
     return "".join(answer)
 
 
-def run(habits: Habits) -> Summary:
+def run(agent: Agent) -> Summary:
     """Make the rounds until all are made, one wedges, or one fails."""
-    agent = Agent(habits)
+    habits = agent.habits
     begun = time.monotonic()
     done, wedged_at, failed_at, why = 0, None, None, None
     for number in range(1, habits.rounds + 1):
@@ -235,32 +252,50 @@ def _say(text: str) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the agent as the command line says."""
-    options = _parser().parse_args(arguments)
-    summary = run(
-        Habits(
-            base_url=options.base_url,
-            model=options.model,
-            rounds=options.rounds,
-            think_s=options.think,
-            deadline_s=options.deadline,
-            prompt_words=options.prompt_words,
-            growth_words=options.growth_words,
-            max_tokens=options.max_tokens,
-            seed=options.seed,
-            stream=options.stream,
-            blind_pool=options.pool == "blind",
-        )
-    )
+    return report(run(Agent(read_habits(make_parser(), arguments)[0])))
+
+
+def report(summary: Summary) -> int:
+    """Print the summary; returns the exit status."""
     sys.stdout.write(json.dumps(asdict(summary)) + "\n")
     return 0 if summary.rounds_done == summary.rounds else 1
 
 
-def _parser() -> argparse.ArgumentParser:
+def read_habits(
+    parser: argparse.ArgumentParser, arguments: Sequence[str] | None
+) -> tuple[Habits, argparse.Namespace]:
+    """The habits on the command line, and all options."""
+    options = parser.parse_args(arguments)
+    if not options.base_url:
+        parser.error("neither --base-url nor $OPENAI_BASE_URL is given")
+    habits = Habits(
+        base_url=options.base_url.rstrip("/").removesuffix("/v1"),
+        model=options.model,
+        rounds=options.rounds,
+        think_s=options.think,
+        deadline_s=options.deadline,
+        prompt_words=options.prompt_words,
+        growth_words=options.growth_words,
+        max_tokens=options.max_tokens,
+        seed=options.seed,
+        stream=options.stream,
+        blind_pool=options.pool == "blind",
+    )
+    return habits, options
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """The options of the harness; the faulty client adds its own."""
     parser = argparse.ArgumentParser(
         prog="python -m exonerate.lab.harness",
         description="An agent that makes rounds over one pooled connection.",
     )
-    parser.add_argument("--base-url", required=True, metavar="URL", help="without /v1")
+    parser.add_argument(
+        "--base-url",
+        default=os.environ.get("OPENAI_BASE_URL"),
+        metavar="URL",
+        help="default: $OPENAI_BASE_URL",
+    )
     parser.add_argument("--model", required=True, help="what requests name")
     parser.add_argument("--rounds", type=int, default=8)
     parser.add_argument("--think", type=float, default=0.5, metavar="S", help="between rounds")

@@ -6,19 +6,21 @@ cannot tell is shown as `~ undecided` with the blocks that would settle it.
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from exonerate.core.json_types import JsonObject
 from exonerate.core.stats.wording import percent, share
 
+WIDTH = 100
 HEADER_TAIL = ("change", "95 % interval", "n", "verdict", "blocks needed")
 _RIGHT_ALIGNED = 5
 """Label, the two values, change and interval are numbers; so is n, verdicts are words."""
 
 
-def comparison_text(answer: JsonObject) -> str:
-    """The comparison for a terminal, without colour; ends with a newline."""
+def comparison_text(answer: JsonObject, *, width: int = WIDTH) -> str:
+    """The comparison for a terminal, without colour; notes are wrapped; ends with a newline."""
     tree: Any = answer
     rows = [_header(tree), *_rows(tree)]
     widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
@@ -29,7 +31,11 @@ def comparison_text(answer: JsonObject) -> str:
         ).rstrip()
         for row in rows
     ]
-    return "\n".join([_title(tree), "", *table, "", *_notes(tree, "  ")]) + "\n"
+    notes = (
+        textwrap.fill(note, width, subsequent_indent="    ", break_on_hyphens=False)
+        for note in _notes(tree, "  ")
+    )
+    return "\n".join([_title(tree), "", *table, "", *notes]) + "\n"
 
 
 def comparison_markdown(answer: JsonObject) -> str:
@@ -120,6 +126,8 @@ def _notes(tree: Any, bullet: str) -> Iterable[str]:
             yield f"{bullet}gate {gate['gate']} broken{where}: {gate['why']}"
     for warning in tree["warnings"]:
         yield f"{bullet}warning: {warning}"
+    if tree.get("noise"):
+        yield f"{bullet}{_noise(tree['noise'])}"
     yield f"{bullet}{_instrument(tree['instrument'])}"
     yield f"{bullet}assumed: {tree['assumption']}"
     yield f"{bullet}not examined: {'; '.join(_unexamined(tree))}"
@@ -138,6 +146,16 @@ def _anomaly(found: Mapping[str, Any]) -> str:
     )
     cured = f"; removed by {found['removed_by']}" if found["removed_by"] else ""
     return f"scaling, {found['arm']}: {size} C{low}: {found['verdict']}{cured}"
+
+
+def _noise(noise: Mapping[str, Any]) -> str:
+    few = "" if noise["enough"] else f"; only {noise['blocks']} blocks, so a rough figure"
+    return (
+        f"noise: a cell's value varies by {share(noise['cell_value_sd'])} from restart to restart "
+        f"({share(noise['restart_sd'])} of the restart, {share(noise['within_sd'])} within); the "
+        f"second place costs {percent(-noise['position_effect'])}, drift "
+        f"{percent(noise['drift_per_block'])} a block{few}"
+    )
 
 
 def _instrument(instrument: Mapping[str, Any]) -> str:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from exonerate.core.json_access import at, number_at
 from exonerate.core.json_types import Json, JsonObject
 
 
 def objects_at(value: Json, *path: str | int) -> list[JsonObject]:
     """The objects of the list at the end of a path."""
-    return [entry for entry in _list(value, *path) if isinstance(entry, dict)]
+    return [entry for entry in _list(value, *path) if isinstance(entry, Mapping)]
 
 
 def texts_at(value: Json, *path: str | int) -> list[str]:

@@ -16,7 +16,8 @@ GRADE_MEANING = {
 }
 TEXT_CHARACTERS_MAX = 2_000
 
-_MARKDOWN_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~!&])")
+# An underscore inside a word is plain text in CommonMark; at its edge it begins emphasis.
+_MARKDOWN_SPECIAL = re.compile(r"([\\`*{}\[\]<>#|~!&]|(?<![^\W_])_|_(?![^\W_]))")
 _CONTROL = {"Cc", "Cf", "Cs", "Co", "Cn"}
 
 
@@ -32,13 +33,24 @@ def visible(text: object, limit: int = TEXT_CHARACTERS_MAX) -> str:
 
 
 def escaped_markdown(text: object) -> str:
-    """Untrusted text that Markdown shows as it is: no links, HTML, tables or emphasis."""
-    return _MARKDOWN_SPECIAL.sub(r"\\\1", visible(text))
+    """Untrusted text that Markdown shows as it is: no links, HTML, tables or emphasis.
+
+    What stands between backticks stays code.
+    """
+    pieces = visible(text).split("`")
+    if len(pieces) % 2 == 0 or "" in pieces[1::2]:
+        return _MARKDOWN_SPECIAL.sub(r"\\\1", visible(text))
+    return "".join(
+        code_span(piece) if place % 2 else _MARKDOWN_SPECIAL.sub(r"\\\1", piece)
+        for place, piece in enumerate(pieces)
+    )
 
 
 def code_span(text: object) -> str:
     """Untrusted text as inline code."""
     clean = visible(text)
+    if not clean:
+        return "—"
     longest = max((len(run) for run in re.findall(r"`+", clean)), default=0)
     fence = "`" * (longest + 1)
     padding = " " if clean.startswith("`") or clean.endswith("`") else ""
@@ -64,6 +76,15 @@ def interval(bounds: Sequence[float] | None) -> str:
         return "no interval"
     low, high = (f"{bound * 100:+.1f}".replace("-", "−") for bound in bounds)
     return f"[{low}, {high}] %"
+
+
+def metric_words(metric: str) -> str:
+    """A metric's name as words: `output tokens/s` for output_tokens_per_s, `ttft p50 ms`."""
+    clean = visible(metric, 80)
+    stem, unit, quantile = clean.partition("_ms_")
+    if unit:
+        clean = f"{stem} {quantile} ms"
+    return clean.replace("_per_", "/").replace("_", " ")
 
 
 def number(value: float | None) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
@@ -16,6 +16,7 @@ from exonerate.report.phrases import (
     GRADE_MEANING,
     listed,
     load,
+    metric_words,
     number,
     percent,
     unsigned_percent,
@@ -58,7 +59,7 @@ def _comparison(comparison: JsonObject) -> RenderableType:
     knob = text_at(comparison, "knob")
     head = Text.assemble(
         (f"line {number_at(comparison, 'line') or 0:.0f}", "faint"),
-        f"  {visible(at(comparison, 'metric'))}: ",
+        f"  {metric_words(text_at(comparison, 'metric') or '')}: ",
         (f"{knob + ' ' if knob else ''}{visible(' → '.join(arms))}", "key"),
         "   grade ",
         (grade, GRADE_STYLE.get(grade, "bad")),
@@ -134,14 +135,13 @@ def _runs(runs: Sequence[JsonObject]) -> RenderableType:
 
 def _metric_names(run: JsonObject) -> list[str]:
     metrics = at(run, "metrics")
-    return list(metrics) if isinstance(metrics, dict) else []
+    return list(metrics) if isinstance(metrics, Mapping) else []
 
 
 def _short(metric: str) -> str:
-    """A column title: `tok/s` for output_tokens_per_s, `ttft p50 ms` for ttft_ms_p50."""
+    """A column title, short enough for several columns beside each other."""
     known = {"output_tokens_per_s": "tok/s", "requests_per_s": "req/s"}
-    stem, middle, quantile = metric.partition("_ms_")
-    return known.get(metric, f"{stem} {quantile} ms" if middle else metric).replace("_", " ")
+    return known.get(metric) or metric_words(metric)
 
 
 def _claims(source: JsonObject) -> Iterator[RenderableType]:

@@ -47,6 +47,16 @@ def refusal(ledger: SqlLedger) -> ExonerateError:
     return caught.value
 
 
+def notes_that_fit(ledger: SqlLedger) -> int:
+    """Append until it fails; returns how many records were acknowledged."""
+    for count in range(25):
+        try:
+            note(ledger, "x" * 3000)
+        except ExonerateError:
+            return count
+    return 25
+
+
 @contextmanager
 def as_nobody() -> Iterator[None]:
     """Without the rights of root, which no file permission stops."""
@@ -93,6 +103,22 @@ def test_ledger_can_be_given_as_sqlite_address(tmp_path: Path) -> None:
     """`sqlite:///path` and the path alone are the same ledger."""
     note(ledger_at(f"sqlite:///{tmp_path}/a b#1.db"))
     assert len(ledger_at(tmp_path / "a b#1.db").records()) == 1
+
+
+def test_ledger_stays_where_it_was_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A relative path keeps meaning the same file when the command changes its folder."""
+    (tmp_path / "sub").mkdir()
+    monkeypatch.chdir(tmp_path)
+    ledger = ledger_at("ledger.db")
+    monkeypatch.chdir(tmp_path / "sub")
+    note(ledger)
+    ledger.put_blob(b"x")
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "blobs",
+        "ledger.db",
+        "ledger.key",
+        "sub",
+    ]
 
 
 def test_missing_folder_is_named(tmp_path: Path) -> None:
@@ -220,6 +246,18 @@ def test_disk_that_is_full_from_the_start_leaves_a_usable_folder(tmp_path: Path)
         refusal(ledger_at(path))
     assert note(ledger_at(path)) == 1
     assert ledger_at(path).check_chain().first_bad is None
+
+
+@pytest.mark.parametrize("size_bytes", range(4096, 61_000, 8_000))
+def test_disk_that_fills_up_keeps_what_was_acknowledged(tmp_path: Path, size_bytes: int) -> None:
+    """Wherever the disk runs full, every record that was acknowledged is there and no other."""
+    ledger = ledger_at(tmp_path / "ledger.db")
+    with files_no_larger_than(size_bytes):
+        acknowledged = notes_that_fit(ledger)
+    chain = ledger.check_chain()
+    assert (chain.first_bad, chain.records) == (None, acknowledged)
+    assert acknowledged < 25
+    assert note(ledger) == acknowledged + 1
 
 
 @pytest.mark.parametrize("address", ["mysql://host/x", "http://host", "sqlite://", "://"])

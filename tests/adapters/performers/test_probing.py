@@ -110,6 +110,21 @@ def test_a_stall_starts_the_triggered_probe_while_the_victim_waits() -> None:
     assert ("victim", 3) not in exchanges
 
 
+def test_a_round_that_is_answered_after_all_does_not_hold_the_scene_up() -> None:
+    """A stall whose round ends ends with it, whatever the give-up ratio would have allowed."""
+
+    async def run() -> float:
+        async with server(silent_from=2) as port:
+            meanwhile = session("meanwhile", port, rounds=1)
+            trigger = Stall(session="victim", after_s=0.1, play=(meanwhile,), give_up_ratio=1e6)
+            victim = session("victim", port, rounds=2, deadline_s=0.5)
+            began = asyncio.get_running_loop().time()
+            await play(Scene(id="s", why="t", activities=(victim,), triggers=(trigger,)))
+            return asyncio.get_running_loop().time() - began
+
+    assert asyncio.run(run()) < 5.0
+
+
 def test_without_an_answer_meanwhile_only_the_deadline_ends_the_wait() -> None:
     """When everything is silent a hang is not provisional: nothing shows what normal is."""
 

@@ -9,9 +9,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from exonerate.core.case.debt import debt, debt_json
 from exonerate.core.case.fold import fold_case, fold_cases
 from exonerate.core.case.model import Case
-from exonerate.core.case.records import Record, RecordKind
+from exonerate.core.case.prices import prices_of
+from exonerate.core.case.records import Record, RecordKind, canonical_json
 from exonerate.errors import ExonerateError
 
 Chain = Callable[..., list[Record]]
@@ -82,9 +84,11 @@ lines = st.lists(
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=100)
 @given(lines=lines)
 def test_any_records_fold(chain: Chain, lines: list[Any]) -> None:
-    """No body, however odd or incomplete, stops a ledger from being read."""
+    """No body, however odd or incomplete, stops a ledger from being read or its debt summed."""
     records = chain(lines)
-    assert len(fold_cases(records, as_of="2027")) == 1
+    cases = fold_cases(records, as_of="2027")
+    assert len(cases) == 1
+    assert canonical_json(debt_json(debt(cases, {}, prices_of(cases))))
     assert fold_cases(records[: len(records) // 2]) is not None
 
 
@@ -113,6 +117,20 @@ def test_planned_scene_without_events_is_unfinished(folded: Fold) -> None:
     assert not case.is_unfinished
     assert (case.runs[0].scenes_planned, case.runs[0].scenes_played) == (1, 1)
     assert (case.runs[0].seed, case.runs[0].rules) == (7, "3")
+
+
+def test_run_that_was_wound_up_is_not_unfinished(folded: Fold) -> None:
+    """A scene that was cut off is open until its run comes to a verdict all the same."""
+    begun = [
+        ("run_started", {"job": "ab"}, "r1"),
+        ("scene_planned", {"scene": {"id": "s1"}}, "r1"),
+    ]
+    assert folded(*begun).is_unfinished
+    assert not folded(
+        *begun, ("verdict", {"id": "v", "job": "ab", "answer": {}}, "r1")
+    ).is_unfinished
+    other = ("verdict", {"id": "v", "job": "ab", "answer": {}}, "r2")
+    assert folded(*begun, other).is_unfinished
 
 
 def test_verdict_ends_its_run(folded: Fold) -> None:

@@ -130,6 +130,14 @@ def test_symptom_that_returns_with_the_knob_supports(folded: Fold) -> None:
     assert case.suspects[0].state == "supported"
 
 
+def test_aba_beside_a_proved_fault_supports_nothing(folded: Fold) -> None:
+    """Where a proxy was proved guilty, its own coming and going could look like the knob's."""
+    again = change("a", "256", "512", kind="restore")
+    case = folded(SUSPECT, *convicted(), *REVERT, seen("r", "gone"), *again, seen("a", "persists"))
+    assert (state(case), state(case, "a")) == ("confounded", "confounded")
+    assert case.suspects[0].state == "open"
+
+
 def test_aba_with_another_change_between_supports_nothing(folded: Fold) -> None:
     """A symptom that returns together with another change accuses nobody."""
     other = change("o", "on", "off", knob="OVERLAP")
@@ -235,3 +243,36 @@ def test_intent_without_an_end_is_unfinished(folded: Fold) -> None:
     case = folded(REVERT[0])
     assert [one.id for one in case.open_intents] == ["r"]
     assert case.is_unfinished
+
+
+@pytest.mark.parametrize(
+    ("service", "expected"), [("router", "confounded"), ("decode", "consistent")]
+)
+def test_restart_of_another_service_confounds(folded: Fold, service: str, expected: str) -> None:
+    """A router that was restarted meanwhile could be the cure; the knob's own service always is."""
+    restart: list[Line] = [
+        ("intervention_planned", {"id": "x", "type": "restart", "service": service}),
+        ("intervention_done", {"id": "x", "outcome": "committed"}),
+    ]
+    assert state(folded(*REVERT, *restart, seen("r", "gone"))) == expected
+
+
+def test_symptom_that_could_not_be_observed_decides_nothing(folded: Fold) -> None:
+    """`unknown` is an observation of nothing, and does not take back one that was made."""
+    assert state(folded(*REVERT, seen("r", "unknown"))) == "inconclusive"
+    assert state(folded(*REVERT, seen("r", "gone"), seen("r", "unknown"))) == "consistent"
+
+
+def test_revert_tests_the_suspect_that_it_names(folded: Fold) -> None:
+    """A named suspect is tested even where another one blames the same knob."""
+    _, body = SUSPECT
+    named: Line = ("suspect_added", {**body, "id": "named", "claim": "512 slows it", "knob": None})
+    revert = change("r", "512", "256", suspect="named")
+    case = folded(SUSPECT, named, *revert, seen("r", "persists"), *convicted())
+    states = {suspect.id: suspect.state for suspect in case.suspects}
+    assert (states["named"], states["knob"]) == ("refuted", "open")
+
+
+def test_symptom_that_came_back_while_reverted_has_not_gone(folded: Fold) -> None:
+    """A symptom that `locate` reproduces later, with the knob as it was, was not cured."""
+    assert state(folded(SUSPECT, *REVERT, seen("r", "gone"), *convicted())) == "refuted"

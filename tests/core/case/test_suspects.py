@@ -92,22 +92,37 @@ def test_conviction_of_the_suspects_own_class_supports_it(
 
 
 def test_conflicting_proofs_leave_the_suspect_raised(folded: Fold) -> None:
-    """When one test supports and another refutes, nobody is convicted."""
-    change = {"type": "revert", "knob": "K", "from": "2", "to": "1"}
-    lines: list[object] = [suspect(knob="K")]
-    for name, kind, was, to, symptom in [
-        ("r1", "revert", "2", "1", "gone"),
-        ("a1", "apply", "1", "2", "persists"),
-        ("r2", "revert", "2", "1", "persists"),
-    ]:
-        planned = {**change, "id": name, "type": kind, "from": was, "to": to}
-        lines += [
-            ("intervention_planned", planned),
-            ("intervention_done", {"id": name, "outcome": "committed"}),
-            ("intervention_observed", {"id": name, "symptom": symptom}),
-        ]
-    answer = {"outcome": "fault", "faults": [{"class": "drops-requests", "hops": ["edge"]}]}
-    lines.append(("verdict", {"job": "locate", "answer": answer}))
-    case = folded(*lines)
+    """When one experiment refutes what another proved, nobody is convicted."""
+    comparison = {
+        "arms": ["1", "2"],
+        "blocks": 5,
+        "metric": "output_tokens_per_s",
+        "knob": "K",
+        "primary": {"verdict": "flat"},
+    }
+    faults = [{"class": "slow-kernel", "hops": ["engine"]}]
+    case = folded(
+        suspect(**{"knob": "K", "class": "slow-kernel"}),
+        ("intervention_planned", {"id": "r", "type": "revert", "knob": "K", "from": "2"}),
+        ("intervention_done", {"id": "r", "outcome": "committed"}),
+        ("verdict", {"job": "ab", "answer": comparison}),
+        ("verdict", {"job": "locate", "answer": {"outcome": "fault", "faults": faults}}),
+        symptom="slow",
+    )
     assert state(case) == "raised"
     assert "conflicts" in case.suspects[0].why
+
+
+def test_evidence_that_fits_raises(folded: Fold) -> None:
+    """A document that somebody rated as fitting raises the suspect; one that does not, does not."""
+    piece = ("evidence_added", {"id": "e", "type": "document", "source": "plan.md"})
+    for fit, expected in [("C", "raised"), ("I", "open"), ("N", "open")]:
+        rating = ("rating_added", {"suspect": "s", "evidence": "e", "fit": fit, "by": "human"})
+        assert state(folded(suspect(), piece, rating)) == expected
+
+
+def test_second_suspect_of_the_same_id_does_not_replace_the_first(folded: Fold) -> None:
+    """What was claimed first stays; nothing in a ledger is edited by adding."""
+    case = folded(suspect(claim="first"), suspect(claim="second"))
+    assert [one.claim for one in case.suspects if one.id == "s"] == ["first"]
+    assert "another suspect has this id" in case.comments[0].text

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exonerate.core.change.one_setting import (
@@ -65,6 +65,7 @@ def test_anything_more_than_one_setting_is_refused(target: bytes, why: str) -> N
     assert re.search(why, " / ".join(refusal.reasons))
 
 
+@settings(deadline=None)
 @given(st.one_of(st.none(), st.integers(0, 9999).map(str)), st.integers(0, 9999).map(str))
 def test_every_edit_of_ours_is_proved_both_ways(live: str | None, target: str) -> None:
     """Setting a value, and putting the recorded bytes back, are one setting each."""

@@ -6,7 +6,7 @@ import contextlib
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exonerate.core.deployment.knobs import (
@@ -60,6 +60,7 @@ def test_a_knob_reads_as_its_text(form: KnobForm) -> None:
     assert effective_value(FILES[form], knob(form)) == "5"
 
 
+@settings(deadline=None)
 @given(forms, values)
 def test_what_is_written_is_what_is_read(form: KnobForm, value: str) -> None:
     """A value that is set reads back the same, and no other setting moves."""
@@ -75,6 +76,7 @@ def test_what_is_written_is_what_is_read(form: KnobForm, value: str) -> None:
     assert after == before
 
 
+@settings(deadline=None)
 @given(forms, st.integers(0, 10**6))
 def test_plain_numbers_can_always_be_set_and_only_the_number_changes(
     form: KnobForm, number: int
@@ -134,6 +136,7 @@ def test_files_that_are_no_plain_text_are_refused(content: bytes) -> None:
         effective_value(content, knob("environment-file"))
 
 
+@settings(deadline=None)
 @given(forms, st.binary(max_size=60))
 def test_any_bytes_are_read_or_refused(form: KnobForm, content: bytes) -> None:
     """No file makes the reader fail in another way than by saying why it cannot tell."""

@@ -100,7 +100,7 @@ def bash_environment(script: str, folder: Path) -> dict[str, str] | None:
 
 
 @settings(
-    max_examples=300,
+    max_examples=150,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

@@ -49,6 +49,7 @@ def test_the_edit_is_the_smallest_one(before: str, value: str | None, after: str
         ("export KNOB=5\nexec sudo srv\n", "`sudo` may not pass"),
         ("export KNOB=5\nf() { eval $x; }\nf\n", "`eval` may change it"),
         ("export KNOB=5\nexec env -i srv\n", "may change it"),
+        ("export KNOB=5\nexec -c srv\n", "`exec -c` may change it"),
     ],
 )
 def test_a_line_that_does_not_decide_is_refused(script: str, why: str) -> None:

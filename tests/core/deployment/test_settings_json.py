@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exonerate.core.deployment.knobs import effective_settings, effective_value, with_value
@@ -24,6 +24,7 @@ def knob(name: str) -> Knob:
     return Knob(name=name, service="s", file="f", form="json")
 
 
+@settings(deadline=None)
 @given(documents, st.sampled_from([None, 2]), scalars.filter(lambda v: v != ""))
 def test_an_edit_is_what_json_itself_makes_of_it(
     document: dict[str, object], indent: int | None, new: object

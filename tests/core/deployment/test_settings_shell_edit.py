@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exonerate.core.deployment.settings_shell_edit import quoted_like
 from exonerate.core.deployment.settings_shell_words import Word, tokens_of
 
 
+@settings(deadline=None)
 @given(
     st.sampled_from(["5", "'5'", '"5"', ""]),
     st.text(st.characters(min_codepoint=32, max_codepoint=126), min_size=1),

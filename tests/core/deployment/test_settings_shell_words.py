@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exonerate.core.deployment.settings_error import UnprovableSetting
@@ -49,6 +49,7 @@ def test_what_does_not_end_is_refused(text: str) -> None:
         tokens_of(text)
 
 
+@settings(deadline=None)
 @given(st.text(st.sampled_from("aA=1 '\"\\$`(){}<>|&;#\n\t"), max_size=40))
 def test_tokens_stand_in_order_where_they_say(text: str) -> None:
     """Offsets never overlap, and each word's source is the text at its place."""

@@ -72,6 +72,17 @@ def test_loads_by_their_cells() -> None:
     assert only(table("| | 1 | 2 |", "| C48 | 1.5 | 2.5 |")).cells[0].cell == 48
 
 
+def test_arms_called_a_and_b() -> None:
+    """Arms may be called A and B; neither is taken for a batch size."""
+    assert only(table("| C | A | B |", "| 48 | 1.5 | 2.5 |")).arms == ("A", "B")
+
+
+def test_batch_sizes_in_cells() -> None:
+    """`bs=8` in the cells names the batch whatever the header is."""
+    comparison = only(table("| Config | 256 | 512 |", "| bs=8 | 1.5 | 2.5 |"))
+    assert (comparison.cell_kind, comparison.cells[0].cell) == ("batch", 8)
+
+
 def test_gain_agrees_within_its_rounding() -> None:
     """A stated gain agrees when the values give it within what both were rounded to."""
     rows = ("| 64 | 719.5 | 811.7 | +12.8% |", "| 80 | 719.5 | 811.7 | +12.9% |")
@@ -85,6 +96,15 @@ def test_flat_in_words_is_not_a_gain() -> None:
     assert cell.stated is not None
     assert cell.stated.gain is None
     assert cell.agrees is None
+
+
+@pytest.mark.parametrize("stated", ["1.128", "12.8", "92.2"])
+def test_a_bare_gain_is_read_as_its_row_bears_out(stated: str) -> None:
+    """A gain without a mark may be a ratio, percent or a difference; its values tell which."""
+    row = f"| 64 | 719.5 | 811.7 | {stated} |"
+    assert only(table("| C | 256 | 512 | 512 vs 256 |", row)).cells[0].agrees is True
+    wrong = "| 64 | 719.5 | 811.7 | 14.9 |"
+    assert only(table("| C | 256 | 512 | 512 vs 256 |", wrong)).cells[0].agrees is False
 
 
 def test_improvement_of_a_latency_agrees() -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from exonerate.core.documents.answer import reading_json
 from exonerate.core.documents.formats import (
     BYTES_MAX,
+    COMPARISONS_MAX,
     TEXT_BYTES_MAX,
     Options,
     Unreadable,
@@ -84,6 +85,21 @@ def test_json_lines_with_arms_are_a_table() -> None:
     )
     (comparison,) = source_of("a.jsonl", text.encode()).comparisons
     assert comparison.metric == "output_tokens_per_s"
+
+
+def test_a_csv_with_too_many_rows_is_said_to_have_them() -> None:
+    """A CSV over the limit of rows gives a warning that names the limits, at once."""
+    source = source_of("a.csv", b"C,256\n" + b"1,2\n" * 200_000)
+    assert source.format == "csv"
+    assert "5000 rows" in source.warnings[0]
+
+
+def test_too_many_tables_are_cut_with_a_warning() -> None:
+    """A document with thousands of tables is read up to a limit, and the reader says so."""
+    table = "| C | a | b |\n|--|--|--|\n| 8 | 1.5 | 2.5 |\n\n"
+    source = source_of("a.md", table.encode() * (COMPARISONS_MAX + 5))
+    assert len(source.comparisons) == COMPARISONS_MAX
+    assert "too many" in source.warnings[0]
 
 
 def test_metrics_pages_are_not_tables() -> None:

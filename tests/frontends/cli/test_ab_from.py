@@ -97,6 +97,7 @@ def test_a_bad_file_is_the_operators_to_mend(
     [
         (["--from", "missing.csv"], "missing.csv"),
         ([], "needs a knob"),
+        (["PACE", "--from", __file__], "a knob and `--from` were both given"),
         (["--margin", "2"], "0.02 means 2 %"),
         (["--margin", "x"], "0.02 means 2 %"),
         (["--primary", "8,x"], "`x` is not a number"),

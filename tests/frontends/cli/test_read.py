@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from exonerate.errors import ExonerateError
+from exonerate.frontends.cli.case import case
 from exonerate.frontends.cli.read import read
 
 DATA = Path(__file__).parents[2] / "data" / "documents"
@@ -61,6 +62,21 @@ def test_untrusted_text_cannot_steer_the_terminal(tmp_path: Path) -> None:
         "H100, 0% leak \x1b[2Jgone.\n\n| C | a\x1b]0;x\x07 | b |\n|--|--|--|\n| 8 | 1 | 2 |\n"
     )
     assert "\x1b" not in run(str(path)).stdout
+
+
+def test_a_named_case_gets_the_evidence_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With --case the reading becomes evidence; without it no ledger is made."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("EXONERATE_LEDGER", raising=False)
+    run(FOUNDING)
+    assert list(tmp_path.iterdir()) == []
+    identity = CliRunner().invoke(case, ["open", "hangs"], standalone_mode=False).stdout.strip()
+    assert "added document-" in run(FOUNDING, "--case", identity).stderr
+    assert "holds this already" in run(FOUNDING, "--case", identity).stderr
+    shown = CliRunner().invoke(case, ["show", "--json"], standalone_mode=False).stdout
+    assert len(json.loads(shown)["evidence"]) == 1
 
 
 def test_a_missing_file_leaves_with_two() -> None:

@@ -36,6 +36,7 @@ from exonerate.adapters.actuators.file_metadata import Metadata, give_metadata, 
 from exonerate.adapters.actuators.rename_exchange import exchange_names, is_unsupported
 from exonerate.core.json_types import JsonObject
 from exonerate.core.scene import SwapFile
+from exonerate.errors import ExonerateError
 
 Checkpoint: TypeAlias = Callable[[str], None]
 
@@ -63,6 +64,9 @@ async def swap_file(
     try:
         target = read_blob(activity.target_sha256)
         method = swapper.swap(Path(activity.path), activity.expected_sha256, target)
+    except ExonerateError as problem:
+        # The bytes are not to be had from the ledger.
+        return "failed", {"path": activity.path, "why": problem.problem, "file": "unchanged"}
     except SwapRefused as refusal:
         state = "unchanged" if refusal.untouched else "unknown"
         return "failed", {"path": activity.path, "why": str(refusal), "file": state}

@@ -67,6 +67,9 @@ def database_faults(where: str) -> Iterator[None]:
         yield
     except DBAPIError as error:
         raise _converted(error, where) from error
+    except UnicodeDecodeError as error:
+        # SQLite quotes a damaged schema in its message, and Python cannot decode the quotation.
+        raise ExonerateError(f"the ledger `{where}` is damaged", _DAMAGE_HINT) from error
     except SQLAlchemyError as error:
         raise ExonerateError(
             f"cannot use the ledger `{where}`: {type(error).__name__}",

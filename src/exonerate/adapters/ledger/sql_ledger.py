@@ -91,6 +91,7 @@ class SqlLedger:
 
     def key(self) -> bytes:
         """The secret key of this ledger's redacted values, made when first asked for."""
+        self._store.prepare_folder()
         return read_or_make_key(self._store.key_file)
 
     def append(
@@ -140,7 +141,7 @@ class SqlLedger:
 
     def put_blob(self, content: bytes) -> str:
         """Store raw bytes durably; returns their hex SHA-256."""
-        self._store.prepare()
+        self._store.prepare_folder()
         folder = self._store.blob_folder
         if folder is not None:
             return BlobFolder(folder).put(content)
@@ -255,6 +256,8 @@ def _record(row: Row[Any]) -> Record | None:
     if not well_typed or not isinstance(row.run, str | None) or row.kind not in RECORD_KINDS:
         return None
     try:
+        # Bytes that are not UTF-8 came through as halves of surrogate pairs, which do not encode.
+        "".join((*texts, row.run or "")).encode()
         body = json.loads(row.body)
         # A text that means the same but is spelled otherwise was altered too.
         unaltered = canonical_json(body) == row.body.encode() and isinstance(body, dict)

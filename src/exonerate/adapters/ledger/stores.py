@@ -33,6 +33,9 @@ class Store(Protocol):
     def exists(self) -> bool:
         """False when nothing has been written there yet."""
 
+    def prepare_folder(self) -> None:
+        """Make the folder for what lies beside the ledger."""
+
     def prepare(self) -> None:
         """Make what must be there before the first write."""
 
@@ -64,9 +67,10 @@ class SqliteFile:
 
     def __init__(self, path: Path, lock_wait_s: float) -> None:
         self.where = str(path)
-        self.key_file = path.parent / KEY_FILE
-        self.blob_folder: Path | None = path.parent / BLOB_FOLDER
-        self._path = path
+        # A command may change its folder later; the ledger stays where it was opened.
+        self._path = path.absolute()
+        self.key_file = self._path.parent / KEY_FILE
+        self.blob_folder: Path | None = self._path.parent / BLOB_FOLDER
         self._lock_wait_s = lock_wait_s
         self._engine = create_engine("sqlite://", creator=self._open, poolclass=NullPool)
         event.listen(self._engine, "begin", _begin_as_asked)
@@ -76,12 +80,10 @@ class SqliteFile:
         with file_faults(self.where):
             return self._path.exists()
 
-    def prepare(self) -> None:
-        """Make the folder (not the ones above it) and an empty file, which is an empty ledger."""
+    def prepare_folder(self) -> None:
+        """Make the folder of the file, but not the ones above it: those are a mistyped path."""
+        folder = self._path.parent
         with file_faults(self.where):
-            if self._path.exists():
-                return
-            folder = self._path.parent
             if not folder.is_dir() and not folder.parent.is_dir():
                 raise ExonerateError(
                     f"cannot make the ledger `{self.where}`: "
@@ -89,8 +91,14 @@ class SqliteFile:
                     "make the folder, or give `--ledger` another path",
                 )
             make_folder(folder)
-            self._path.touch()
-            sync_folder(folder)
+
+    def prepare(self) -> None:
+        """Make the folder and an empty file, which is an empty ledger."""
+        self.prepare_folder()
+        with file_faults(self.where):
+            if not self._path.exists():
+                self._path.touch()
+                sync_folder(self._path.parent)
 
     def connect(self, *, writes: bool) -> Connection:
         """A new connection to the file."""
@@ -101,7 +109,7 @@ class SqliteFile:
 
     def _open(self) -> sqlite3.Connection:
         # mode=rw never makes a file: a reader must not leave an empty ledger behind.
-        uri = f"{self._path.absolute().as_uri()}?mode=rw"
+        uri = f"{self._path.as_uri()}?mode=rw"
         connection = sqlite3.connect(uri, uri=True, timeout=self._lock_wait_s, isolation_level=None)
         # EXTRA is FULL plus a sync of the folder when the journal is removed; without that a
         # power cut can bring the journal, and with it the old state, back (sqlite.org/pragma.html).
@@ -132,6 +140,9 @@ class Postgres:
     def exists(self) -> bool:
         """True: whether the tables are there is asked inside the transaction."""
         return True
+
+    def prepare_folder(self) -> None:
+        """Nothing: the key makes its own."""
 
     def prepare(self) -> None:
         """Nothing: the server is there or it is not."""

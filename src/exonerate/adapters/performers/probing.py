@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from exonerate.adapters.player import ActivityFailed, Stage, seconds_since
+from exonerate.adapters.player import ActivityFailed, Stage, is_background, seconds_since
 from exonerate.adapters.prober import StallWatch, play_session
 from exonerate.core.json_types import JsonObject
 from exonerate.core.scene import Activity, ProbeSession, Stall
@@ -64,12 +65,12 @@ class _ProbeRun:
     def __init__(self, session: ProbeSession, stage: Stage) -> None:
         self._session = session
         self._stage = stage
-        self._ended_rounds: set[int] = set()
+        self._ended_rounds: dict[int, asyncio.Event] = defaultdict(asyncio.Event)
         self.last_was_complete = False
         self.give_up = asyncio.Event()
 
     def on_exchange(self, exchange: Exchange) -> None:
-        self._ended_rounds.add(exchange.round)
+        self._ended_rounds[exchange.round].set()
         self.last_was_complete = exchange.complete
         self._stage.emit(self._session.name, "exchange", exchange_to_json(exchange))
         state = "ok" if exchange.complete else f"failed ({exchange.end})"
@@ -85,17 +86,27 @@ class _ProbeRun:
         self._stage.start(self._look_around(trigger, round_number))
 
     async def _look_around(self, trigger: Stall, round_number: int) -> None:
+        """Watch as long as the round waits; ask at once, and give it up when the answers say so."""
+        ended = self._ended_rounds[round_number]
+        watches = [activity for activity in trigger.play if is_background(activity)]
+        probes = [activity for activity in trigger.play if not is_background(activity)]
+        async with asyncio.TaskGroup() as group:
+            watching = group.create_task(_finish(self._stage.play_more(watches)))
+            group.create_task(self._ask(trigger, probes, ended))
+            await ended.wait()
+            watching.cancel()
+
+    async def _ask(self, trigger: Stall, probes: Sequence[Activity], ended: asyncio.Event) -> None:
         stalled_ns = self._stage.clock.now()
-        await self._stage.play_more(trigger.play)
-        if trigger.give_up_ratio is None:
-            return
+        await self._stage.play_more(probes)
         slowest_s = self._slowest_answer_s(trigger)
-        if slowest_s is None:
+        if trigger.give_up_ratio is None or slowest_s is None:
             return
         limit_s = trigger.give_up_ratio * slowest_s
         remaining_s = limit_s - trigger.after_s - seconds_since(self._stage.clock, stalled_ns)
-        await asyncio.sleep(max(0.0, remaining_s))
-        if round_number not in self._ended_rounds:
+        try:
+            await asyncio.wait_for(ended.wait(), max(0.0, remaining_s))
+        except TimeoutError:
             self.give_up.set()
 
     def _slowest_answer_s(self, trigger: Stall) -> float | None:
@@ -111,6 +122,10 @@ class _ProbeRun:
         if not all(_answered(exchange) for exchange in exchanges):
             return None
         return max((_number(e["ended_ns"]) - _number(e["begun_ns"])) / 1e9 for e in exchanges)
+
+
+async def _finish(work: Awaitable[None]) -> None:
+    await work
 
 
 def _answered(exchange: JsonObject) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from exonerate.core.case.model import Case, Grade, RecordedVerdict
-from exonerate.core.json_types import Json, JsonObject
+from exonerate.core.json_types import JsonObject
 
 BLOCKS_GRADE_A = 5
 BLOCKS_GRADE_B = 3
@@ -34,13 +34,13 @@ def faults_of(verdict: RecordedVerdict) -> tuple[Fault, ...]:
     """The faults that a verdict of `locate` proved; none for any other verdict."""
     if verdict.job != "locate" or verdict.answer.get("outcome") != "fault":
         return ()
-    return tuple(_fault(fault) for fault in _objects(verdict.answer, "faults"))
+    return tuple(_fault(fault) for fault in objects_in(verdict.answer, "faults"))
 
 
 def cleared(case: Case, key: str, name: str) -> str | None:
     """Why `locate` cleared the `knob` or `hop` of that name the last time, or None."""
     for verdict in reversed(case.verdicts):
-        for entry in _objects(verdict.answer, "cleared") if verdict.job == "locate" else ():
+        for entry in objects_in(verdict.answer, "cleared") if verdict.job == "locate" else ():
             if entry.get(key) == name:
                 return str(entry.get("why", ""))
     return None
@@ -81,6 +81,14 @@ def arms_of(answer: JsonObject) -> tuple[str, ...]:
     return tuple(str(arm) for arm in arms)
 
 
+def objects_in(answer: JsonObject, key: str) -> list[JsonObject]:
+    """The objects of the list under that key; anything else there counts as none."""
+    value = answer.get(key)
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        return []
+    return [entry for entry in value if isinstance(entry, Mapping)]
+
+
 def _fault(fault: JsonObject) -> Fault:
     details = fault.get("details")
     setting = details.get("setting") if isinstance(details, Mapping) else None
@@ -91,10 +99,3 @@ def _fault(fault: JsonObject) -> Fault:
         hops=tuple(map(str, hops)) if isinstance(hops, Sequence) else (),
         knob=knob if isinstance(knob, str) else None,
     )
-
-
-def _objects(answer: JsonObject, key: str) -> Sequence[Mapping[str, Json]]:
-    value = answer.get(key)
-    if isinstance(value, str) or not isinstance(value, Sequence):
-        return []
-    return [entry for entry in value if isinstance(entry, Mapping)]

@@ -146,6 +146,8 @@ def _suspect(draft: _Draft, record: Record) -> None:
         hop=_text_or_none(body, "hop"),
     )
     problem = unfalsifiable(suspect)
+    if suspect.id in draft.suspects:
+        problem = "another suspect has this id"
     if problem is None:
         draft.suspects[suspect.id] = suspect
     else:
@@ -257,6 +259,8 @@ def _verdict(draft: _Draft, record: Record) -> None:
     run = draft.runs.get(record.run or "")
     if run is not None:
         draft.runs[run.id] = replace(run, verdict=verdict.id)
+        # A run that was cut off and brought to its end has nothing open any more.
+        draft.scenes = {key: scene for key, scene in draft.scenes.items() if key[0] != run.id}
 
 
 def _planned(draft: _Draft, record: Record) -> None:

@@ -20,15 +20,17 @@ import hashlib
 import hmac
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import fields
 
 from exonerate.core.case.records import canonical_json
 from exonerate.core.json_types import Json, JsonObject
+from exonerate.core.wire.exchange import ContentFacts
 
 CLEAR_HEADERS: frozenset[str] = frozenset(
     """accept accept-encoding age cache-control connection content-encoding content-length
-    content-type date host keep-alive max-forwards proxy-connection retry-after server te
-    traceparent trailer transfer-encoding upgrade user-agent vary via x-accel-buffering x-cache
-    x-request-id""".split()  # noqa: SIM905  # one name a line would fill the page
+    content-type date host keep-alive location max-forwards proxy-connection proxy-status
+    retry-after server te traceparent trailer transfer-encoding upgrade user-agent vary via
+    x-accel-buffering x-cache x-request-id x-served-by""".split()  # noqa: SIM905  # one name a line would fill the page
 )
 
 CLEAR_ENVIRONMENT: frozenset[str] = frozenset(
@@ -45,6 +47,11 @@ PROMPT_KEYS: frozenset[str] = frozenset(
     """.split()  # noqa: SIM905  # as above
 )
 """Keys whose values are what users wrote or what the model answered: never kept in clear."""
+
+TEXT_HASH_KEYS: frozenset[str] = frozenset({"text_sha256", "prompt_sha256", "output_sha256"})
+"""Plain hashes of such texts: anybody could try guesses on them, so the key hashes them again."""
+
+_CONTENT_FACTS = frozenset(field.name for field in fields(ContentFacts))
 
 _HASHED = re.compile(r"hmac:[0-9a-f]{12}")
 _SECRET_NAME = (
@@ -153,10 +160,10 @@ class Redactor:
             return self._header_values(value)
         if name in ENVIRONMENT_KEYS and isinstance(value, Mapping):
             return self.environment({k: _as_text(v) for k, v in value.items()})
-        # A prompt that is an object is the recipe of one: numbers, no text of a user.
-        if name in PROMPT_KEYS and not (name == "prompt" and isinstance(value, Mapping)):
+        if name in PROMPT_KEYS and not _is_about_text(name, value):
             return self.secret(_as_text(value))
-        if _SECRET_KEY.fullmatch(name) and isinstance(value, str):
+        sounds_secret = name in TEXT_HASH_KEYS or _SECRET_KEY.fullmatch(name) is not None
+        if sounds_secret and isinstance(value, str):
             return self.secret(_as_text(value))
         return self._value(value)
 
@@ -231,6 +238,13 @@ class Redactor:
         start, end = match.start("secret") - match.start(), match.end("secret") - match.start()
         whole = match.group()
         return f"{whole[:start]}{self.secret(secret)}{whole[end:]}"
+
+
+def _is_about_text(name: str, value: Json) -> bool:
+    """A prompt's recipe, or the facts about an answer's content: numbers, no text of a user."""
+    if not isinstance(value, Mapping):
+        return False
+    return name == "prompt" or (name == "content" and set(value) <= _CONTENT_FACTS)
 
 
 def _as_text(value: Json) -> str:

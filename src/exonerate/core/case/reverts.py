@@ -12,8 +12,13 @@ refuted        the symptom stayed, and `locate` convicted something else
 expired        nothing was decided before its time ran out or its environment changed
 =============  ====================================================================================
 
-Rules: only A-B-A and A/B support; only a conviction elsewhere with the symptom persisting, or an
-A/B that shows no difference, refutes. What was decided does not expire.
+Rules
+-----
+1. Only A-B-A and A/B support. A-B-A does so only while no other fault is proved in the case, which
+   could have come and gone in the same rhythm.
+2. Only a conviction elsewhere with the symptom persisting, or an A/B that shows no difference,
+   refutes.
+3. What was decided does not expire.
 """
 
 from __future__ import annotations
@@ -92,6 +97,9 @@ def _reapplied(case: Case, change: Intervention) -> tuple[InterventionState, str
         if again is None or change.id not in {first.id, again.id}:
             continue
         if _is_aba(case, first, again):
+            fault = _convicted_elsewhere(case, change)
+            if fault is not None:
+                return "confounded", f"the symptom went and came with the knob, but {fault}"
             return "supported", "the symptom went away with the revert and came back with the knob"
     return None
 
@@ -115,18 +123,22 @@ def _after_vanishing(case: Case, change: Intervention) -> tuple[InterventionStat
 
 
 def _after_persisting(case: Case, change: Intervention) -> tuple[InterventionState, str]:
+    fault = _convicted_elsewhere(case, change)
+    if fault is not None and change.type in {"revert", "adopt"}:
+        return "refuted", f"the symptom persisted, and {fault}"
+    return "inconclusive", "the symptom persists, and nothing else is convicted yet"
+
+
+def _convicted_elsewhere(case: Case, change: Intervention) -> str | None:
+    """Which fault `locate` proved that is neither the knob's nor of the suspect's own class."""
     suspect = tested_suspect(case, change)
     for verdict in convictions(case):
         for fault in faults_of(verdict):
             own_class = suspect is not None and fault.fault_class == suspect.fault_class
             own_knob = change.knob is not None and fault.knob == change.knob
-            if own_class or own_knob:
-                continue
-            if change.type in {"revert", "adopt"}:
-                where = " and ".join(fault.hops)
-                why = f"the symptom persisted, and `{fault.fault_class}` was proved at {where}"
-                return "refuted", why
-    return "inconclusive", "the symptom persists, and nothing else is convicted yet"
+            if not own_class and not own_knob:
+                return f"`{fault.fault_class}` was proved at {' and '.join(fault.hops)}"
+    return None
 
 
 def _persists(case: Case, change: Intervention) -> bool:

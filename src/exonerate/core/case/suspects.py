@@ -74,7 +74,14 @@ def _judged(case: Case, suspect: Suspect) -> Suspect:
     why_cleared = _cleared(case, suspect)
     if why_cleared is not None:
         return replace(suspect, state="cleared", why=why_cleared)
-    raising = [piece for piece in case.evidence if suspect.id in piece.raises]
+    fitting = {
+        rating.evidence
+        for rating in case.ratings
+        if rating.suspect == suspect.id and rating.fit in {"C", "CC"}
+    }
+    raising = [
+        piece for piece in case.evidence if suspect.id in piece.raises or piece.id in fitting
+    ]
     if raising:
         sources = ", ".join(piece.by or piece.source for piece in raising)
         return replace(suspect, state="raised", why=f"raised by {sources}")

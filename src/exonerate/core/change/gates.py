@@ -76,6 +76,8 @@ def setting_gate(events: Sequence[Event], form: KnobForm, expected: str | None) 
     processes = [process for process in _processes(event) if not process.get("launcher")]
     if not processes:
         return _no("no process of the service is running", processes)
+    if any(process.get("readable") is False for process in processes):
+        return _no("not every process of the service may be looked at", processes)
     if form == "flag" and expected is not None:
         return _flag_gate(processes, expected)
     wrong = [process for process in processes if process.get("value") != expected]

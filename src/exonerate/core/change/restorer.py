@@ -15,7 +15,8 @@ rollback-failed     the way back failed as well: what is live is not known, and 
 ==================  ===============================================================================
 
 A scene that was begun and has no events (a kill in the middle) is played again: every step says
-what the world is like when it ends, whatever was done before. An `interrupted` step turns round.
+what the world is like when it ends, whatever was done before. An interrupted one (Ctrl-C) turns
+the change round. The plan stands in the options of `run_started`.
 """
 
 from __future__ import annotations
@@ -101,17 +102,19 @@ def decide(records: Sequence[Record]) -> Scene | Verdict:
 
 def plan_of(records: Sequence[Record]) -> ChangePlan:
     """The plan of the change whose run these records are."""
-    body = next(r.body for r in records if r.kind == "intervention_planned")
-    return plan_from_body(body)
+    options = next(r.body for r in records if r.kind == "run_started")["options"]
+    assert isinstance(options, Mapping)
+    plan = options["plan"]
+    assert isinstance(plan, Mapping)
+    return plan_from_body(plan)
 
 
-def last_result(records: Sequence[Record], scene: Scene) -> StepResult:
-    """How the step of a played scene went, for the journal."""
-    plan, history = plan_of(records), _History(records)
+def step_result(plan: ChangePlan, scene: Scene, events: Sequence[Event]) -> StepResult:
+    """How the step of a scene went, for the journal."""
     label = scene.id.removeprefix(f"{plan.id}/").partition("#")[0]
     steps = [*_steps(plan, back=False), *_steps(plan, back=True)]
     step = next(step for step in steps if step.label == label)
-    return StepResult(step=step, gate=_gate(plan, step, history.events_of(scene.id)))
+    return StepResult(step=step, gate=_gate(plan, step, events))
 
 
 def _walk(
@@ -122,8 +125,8 @@ def _walk(
     for step in _way(plan, history, back=back):
         attempts = history.attempts(f"{plan.id}/{step.label}")
         events = history.events_of(attempts[-1]) if attempts else None
-        if events is None and history.interrupted and not back:
-            gate = GateResult(passed=False, why="interrupted", detail=_touched(attempts))
+        if attempts and not back and history.was_interrupted(attempts[-1]):
+            gate = GateResult(passed=False, why="interrupted")
         elif events is None and len(attempts) >= ATTEMPTS_MAX:
             gate = GateResult(passed=False, why=f"begun {len(attempts)} times and never ended")
         elif events is None:
@@ -134,11 +137,6 @@ def _walk(
         if not gate.passed:
             return results, results[-1]
     return results, None
-
-
-def _touched(attempts: Sequence[str]) -> JsonObject:
-    """An interrupted step that was never begun left the world alone."""
-    return {} if attempts else {"file": "unchanged"}
 
 
 def _way(plan: ChangePlan, history: _History, *, back: bool) -> list[Step]:
@@ -215,7 +213,7 @@ class _History:
     def __init__(self, records: Sequence[Record]) -> None:
         self._planned: list[str] = []
         self._events: dict[str, list[Event]] = {}
-        self.interrupted = False
+        self._interrupted: set[str] = set()
         for record in records:
             self._take(record)
 
@@ -224,16 +222,20 @@ class _History:
             scene = record.body["scene"]
             assert isinstance(scene, Mapping)
             self._planned.append(str(scene["id"]))
+        elif record.kind == "scene_played" and record.body.get("interrupted"):
+            self._interrupted.add(str(record.body["scene"]))
         elif record.kind == "scene_played":
             events = record.body["events"]
             assert isinstance(events, Sequence)
             self._events[str(record.body["scene"])] = [_event(event) for event in events]
-        elif record.kind == "intervention_step" and record.body.get("step") == "interrupted":
-            self.interrupted = True
 
     def attempts(self, step: str) -> list[str]:
         """The ids of the scenes of a step, in order."""
         return [scene for scene in self._planned if scene.partition("#")[0] == step]
+
+    def was_interrupted(self, scene: str) -> bool:
+        """Whether the scene was cut off by an interruption that could still be written down."""
+        return scene in self._interrupted
 
     def events_of(self, scene: str) -> Sequence[Event] | None:
         """What was seen in a scene; None when its end is not on record."""

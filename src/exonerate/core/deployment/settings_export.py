@@ -102,12 +102,17 @@ def launch_of(text: str) -> Launch:
 
 def main_command(script: Script) -> Command | None:
     """The command that starts the program: the first sure `exec`, else the last program."""
+    started = started_commands(script)
+    return started[-1] if started else None
+
+
+def started_commands(script: Script) -> list[Command]:
+    """The commands that start programs; a sure `exec` is the only one that lasts."""
     programs = [c for c in script.commands if c.pipe_index == 0 and _program(c) is not None]
     for command in programs:
         if command.sure and _word(command, _program_index(command)) == "exec":
-            return command
-    started = [c for c in programs if _program(c) not in _BUILTINS]
-    return started[-1] if started else None
+            return [command]
+    return [c for c in programs if _program(c) not in _BUILTINS]
 
 
 def arguments_of(command: Command) -> tuple[Word, ...]:
@@ -267,6 +272,8 @@ class _Table:
         arguments = list(main.words[index:])
         if arguments and arguments[0].value == "exec":
             arguments = arguments[1:]
+            if arguments and re.match(r"-[al]*c", arguments[0].raw):
+                self._doubt_all(f"line {main.line}: `exec {arguments[0].raw}` may change it")
         if not arguments or (arguments[0].value or "").rpartition("/")[2] != "env":
             return
         for word in arguments[1:]:

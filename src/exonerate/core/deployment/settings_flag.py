@@ -1,4 +1,4 @@
-"""The command-line flags of the command that starts the program in a launch script.
+"""The command-line flags of the programs that a launch script starts.
 
 `--flag value`, `--flag=value` and bare flags (value ``true``) over lines joined by a backslash. A
 flag given twice is refused: which one counts is the program's own choice.
@@ -7,12 +7,12 @@ flag given twice is refused: which one counts is the program's own choice.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from exonerate.core.deployment.model import Knob
 from exonerate.core.deployment.settings_error import UnprovableSetting, line_of
-from exonerate.core.deployment.settings_export import arguments_of, main_command
+from exonerate.core.deployment.settings_export import arguments_of, started_commands
 from exonerate.core.deployment.settings_shell_commands import Command, script_of
 from exonerate.core.deployment.settings_shell_edit import quoted_like, without_span
 from exonerate.core.deployment.settings_shell_words import Word
@@ -40,9 +40,10 @@ def flag_name(name: str) -> str:
 def flag_settings(text: str) -> dict[str, str]:
     """Every flag and its value; the values of one that is repeated stand side by side."""
     settings: dict[str, str] = {}
-    for flag in _flags(_main(text), boolean=""):
-        earlier = settings.get(flag.name)
-        settings[flag.name] = flag.value if earlier is None else f"{earlier} {flag.value}"
+    for command in started_commands(script_of(text)):
+        for flag in _flags(command, boolean=""):
+            earlier = settings.get(flag.name)
+            settings[flag.name] = flag.value if earlier is None else f"{earlier} {flag.value}"
     return settings
 
 
@@ -66,11 +67,43 @@ def flag_proposals(text: str, knob: Knob, value: str | None) -> Iterator[str]:
         yield _replaced(text, flag, value)
 
 
-def _main(text: str) -> Command:
-    command = main_command(script_of(text))
-    if command is None:
-        raise UnprovableSetting("the script starts no program")
-    return command
+def flag_in_arguments(arguments: Sequence[str], name: str) -> str | None:
+    """The value of a flag on the command line of a running process; the last one counts."""
+    wanted, value = flag_name(name), None
+    for index, argument in enumerate(arguments):
+        head, equals, tail = argument.partition("=")
+        if argument == wanted:
+            following = arguments[index + 1] if index + 1 < len(arguments) else "-"
+            bare = following.startswith("-") and not _NUMBER.fullmatch(following)
+            value = "true" if bare else following
+        elif equals and head == wanted:
+            value = tail
+    return value
+
+
+def _command_with(text: str, name: str) -> Command:
+    """The command that the flag belongs to: the one that has it, else the only one there is."""
+    script = script_of(text)
+    started = started_commands(script)
+    having = [c for c in script.commands if any(_names(word, name) for word in c.words)]
+    if len(having) == 1 and having[0] in started:
+        return having[0]
+    if having:
+        lines = ", ".join(str(command.line) for command in having)
+        raise UnprovableSetting(f"{name} stands where it may not be used (lines {lines})")
+    # Beside the server a script runs things like `mkdir -p`, which take no long flags.
+    takers = [c for c in started if any(word.raw.startswith("--") for word in c.words)]
+    likely = takers if len(started) > 1 else started
+    if len(likely) != 1:
+        raise UnprovableSetting(
+            f"the script starts {len(started)} programs, and which one takes {name} is not known",
+            "start the program with `exec`, as the last command of the script",
+        )
+    return likely[0]
+
+
+def _names(word: Word, name: str) -> bool:
+    return word.raw == name or word.raw.startswith(f"{name}=")
 
 
 def _flags(command: Command, boolean: str) -> Iterator[Flag]:
@@ -112,7 +145,7 @@ def _is_boolean(knob: Knob) -> bool:
 
 def _provable(text: str, knob: Knob) -> Flag | None:
     name = flag_name(knob.name)
-    command = _main(text)
+    command = _command_with(text, name)
     found = [f for f in _flags(command, name if _is_boolean(knob) else "") if f.name == name]
     if len(found) > 1:
         lines = ", ".join(str(line_of(text, flag.word.start)) for flag in found)
@@ -147,7 +180,7 @@ def _added(text: str, knob: Knob, value: str) -> str:
     name = flag_name(knob.name)
     bare = _is_boolean(knob) and value == "true"
     new = name if bare else f"{name} {_safe(value)}"
-    command = _main(text)
+    command = _command_with(text, name)
     end = command.words[-1].end
     return f"{text[:end]} {new}{text[end:]}"
 

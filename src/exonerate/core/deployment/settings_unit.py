@@ -3,7 +3,8 @@
 Grammar: systemd.syntax(7) and systemd.exec(5), "Environment=": assignments separated by blanks,
 quotes around a whole item, an empty `Environment=` clears what came before, a later assignment
 wins. `EnvironmentFile=` beats `Environment=`, `UnsetEnvironment=` beats both, so with one of them
-in the file nothing here is provable. Other files of the same unit are looked at by the actuator.
+in the file nothing here is provable. What other files of the unit do to the value is seen only in
+the environment of its processes.
 """
 
 from __future__ import annotations

@@ -71,9 +71,15 @@ class Session:
 
     @property
     def failed(self) -> Round | None:
-        """The first round that did not go well."""
-        bad = (round_ for round_ in self.rounds if round_.outcome not in ("ok", "unfinished"))
-        return next(bad, None)
+        """The first round that was not answered as it should."""
+        answered = ("ok", "slow", "unfinished")
+        return next((r for r in self.rounds if r.outcome not in answered), None)
+
+    @property
+    def waiting(self) -> Round | None:
+        """The round to look at the rest of the world during: the failed one, else a slow one."""
+        slow = (round_ for round_ in self.rounds if round_.outcome == "slow")
+        return self.failed or next(slow, None)
 
     @property
     def conclusive(self) -> bool:

@@ -32,7 +32,7 @@ STALL_RATIO = 4.0
 """Later, a wait counts as a stall from this many times the slowest good answer past the hop."""
 GIVE_UP_RATIO = 20.0
 """A hang is provisional once it exceeds this many times the direct answer (and the stall limit)."""
-COUNTER_SAMPLES = 16
+COUNTER_SAMPLES_MAX = 400
 COUNTER_PERIOD_S = 0.25
 SOCKET_PERIOD_S = 0.1
 SOCKET_SAMPLES_MAX = 2000
@@ -53,7 +53,9 @@ class Shape:
     gentle: bool = False
 
 
-def next_shape(facts: Facts, deployment: Deployment, fresh_session_at: str | None) -> Shape:
+def next_shape(
+    facts: Facts, deployment: Deployment, fresh_session_at: str | None, *, gentle: bool = False
+) -> Shape:
     """The victim's shape, shortened to what is known to fail, with a stall limit that fits."""
     numbers = [
         s.failed.exchange.connection.request_number
@@ -69,6 +71,7 @@ def next_shape(facts: Facts, deployment: Deployment, fresh_session_at: str | Non
         stall_s=_stall_s(facts),
         fresh_session_at=fresh_session_at,
         fresh_rounds=2 * failing + 1 if failing else victim.rounds,
+        gentle=gentle,
     )
 
 
@@ -197,8 +200,9 @@ def _stall(deployment: Deployment, session: ProbeSession, shape: Shape, seed: in
             name=f"counters@{hop.name}/{session.hop}",
             hop=hop.name,
             url=hop.metrics,
-            count=COUNTER_SAMPLES,
+            count=COUNTER_SAMPLES_MAX,
             every_s=COUNTER_PERIOD_S,
+            background=True,
         )
         for hop in deployment.hops
         if hop.metrics is not None

@@ -28,7 +28,7 @@ from exonerate.core.diagnosis.chance import fisher_one_sided
 from exonerate.core.diagnosis.facts import Facts
 from exonerate.core.diagnosis.inquiries import next_shape, victim_scene
 from exonerate.core.diagnosis.judgement import Judgement, judge
-from exonerate.core.diagnosis.observables import victim_sessions
+from exonerate.core.diagnosis.observables import ANSWERED, victim_sessions
 from exonerate.core.scene import Scene
 
 RULES = "locate/1"
@@ -51,7 +51,8 @@ def decide(records: Sequence[Record]) -> Scene | Verdict:
     outcome = _outcome(judgement)
     facts = judgement.facts
     if outcome is None and len(facts.scenes) < SCENES_MAX and _affordable(facts, budget_s):
-        shape = next_shape(facts, deployment, _fresh_session_at(judgement))
+        gentle = bool(dict(start["options"]).get("gentle"))  # type: ignore[arg-type]  # an object
+        shape = next_shape(facts, deployment, _fresh_session_at(judgement), gentle=gentle)
         return victim_scene(deployment, shape, seed)
     answer = locate_answer(judgement, outcome or "insufficient_evidence")
     return Verdict(job="locate", rules=RULES, answer=answer)
@@ -94,9 +95,9 @@ def _flips(judgement: Judgement) -> bool:
     rarer past the hop that chance explains it with less than `CHANCE_MAX` (Fisher's exact test).
     """
     through, beyond = judgement.observed("through"), judgement.observed("beyond")
-    if through is None or beyond is None or beyond.times < beyond.tries:
+    if through is None or beyond is None or beyond.value not in ANSWERED:
         return False
-    if through.times < FLIPS_MIN or beyond.times < FLIPS_MIN:
+    if through.times < FLIPS_MIN or beyond.tries < FLIPS_MIN:
         return False
     if through.times == through.tries:
         return True

@@ -26,8 +26,8 @@ REQUEST_BYTES_FRACTION = 0.8
 
 
 def engine_state(facts: Facts, session: Session, engines: Sequence[str]) -> str | None:
-    """`idle`, `progressing`, `queueing` or `stuck` during the failing round; None if not seen."""
-    failed = session.failed
+    """`idle`, `progressing`, `queueing` or `stuck` during the waiting round; None if not seen."""
+    failed = session.waiting
     if failed is None:
         return None
     states = [_state_of(_window(facts.counters, e, failed), facts, failed) for e in engines]

@@ -34,6 +34,7 @@ SYMPTOMS = (
     "ok", "slow", "hang", "cut", "lost-ending", "refused", "server-error", "no-answer",
     "no-connect", "corrupt", "burst", "jerky", "mixed", "not-everywhere",
 )  # fmt: skip
+ANSWERED = ("ok", "slow")
 VALUES: Mapping[str, tuple[str, ...]] = {
     "through": SYMPTOMS,
     "beyond": SYMPTOMS,
@@ -62,7 +63,8 @@ def symptom(session: Session, reference: Sequence[Session]) -> str:
     failed = session.failed
     if failed is not None:
         return failed.outcome
-    return stream_shape(session, reference)
+    shape = stream_shape(session, reference)
+    return "slow" if session.waiting is not None and shape == "ok" else shape
 
 
 def victim_sessions(facts: Facts, hops: Iterable[Hop]) -> list[Session]:
@@ -92,9 +94,10 @@ def _of_hop(hop: Hop, facts: Facts, deployment: Deployment) -> list[Observation]
     ]
     failing = [s for s in through if s.failed is not None]
     engines = [h.name for h in deployment.hops if is_engine(h)]
+    waiting = [s for s in through if s.waiting is not None]
+    states = [engine_state(facts, s, engines) for s in waiting]
+    found.append(_tally(hop.name, "engine-meanwhile", [s for s in states if s]))
     if failing:
-        states = [engine_state(facts, s, engines) for s in failing]
-        found.append(_tally(hop.name, "engine-meanwhile", [s for s in states if s]))
         left = [request_left(facts, s, hop, deployment) for s in failing]
         found.append(_tally(hop.name, "request-left", [value for value in left if value]))
         bad = [s.failed for s in failing if s.failed is not None]
@@ -105,8 +108,8 @@ def _of_hop(hop: Hop, facts: Facts, deployment: Deployment) -> list[Observation]
 
 def _by_entry(hop: str, name: str, values: Sequence[tuple[str, str]]) -> Observation | None:
     """One symptom for all entries; `not-everywhere` when some entry never showed it."""
-    clean = {entry for entry, _ in values} - {entry for entry, value in values if value != "ok"}
-    bad = [value for _, value in values if value != "ok"]
+    clean = {entry for entry, _ in values} - {e for e, value in values if value not in ANSWERED}
+    bad = [value for _, value in values if value not in ANSWERED]
     if clean and bad:
         return Observation(hop, name, "not-everywhere", len(bad), len(values))
     return _tally(hop, name, [value for _, value in values])
@@ -117,10 +120,12 @@ def _tally(hop: str, name: str, values: Sequence[str]) -> Observation | None:
         return None
     value, times = Counter(values).most_common(1)[0]
     if times < len(values):
-        # A fault that comes and goes is one symptom: "ok" among failures does not hide it.
-        bad = Counter(v for v in values if v != "ok")
-        value, times = bad.most_common(1)[0] if len(bad) == 1 else ("mixed", len(values))
-        value = value if name in ("through", "beyond", "engine-meanwhile") else "mixed"
+        # A fault that comes and goes is one symptom: answers among failures do not hide it.
+        bad = Counter(v for v in values if v not in ANSWERED)
+        if len(bad) == 1 and name in ("through", "beyond"):
+            value, times = bad.most_common(1)[0]
+        elif bad:
+            value, times = "mixed", len(values)
     if value not in VALUES[name]:
         return None
     return Observation(hop, name, value, times, len(values))

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from exonerate.core.diagnosis.facts import Facts, Session
+from collections.abc import Mapping
+
+from exonerate.core.diagnosis.facts import Facts, Outcome, Session
 from exonerate.core.instant import seconds_between
 from exonerate.core.json_types import JsonObject
 
 BARS_MAX = 400
+STATES: Mapping[Outcome, str] = {
+    "ok": "ok", "slow": "late", "hang": "hung", "cut": "truncated", "lost-ending": "truncated",
+    "refused": "refused", "server-error": "error", "no-answer": "reset", "no-connect": "refused",
+    "corrupt": "error", "unfinished": "idle",
+}  # fmt: skip
+"""How the report paints each outcome."""
 
 
 def timeline(facts: Facts) -> list[JsonObject]:
@@ -23,7 +31,7 @@ def _bars(session: Session, began_ns: int) -> list[JsonObject]:
             "label": f"{session.scene} round {round_.exchange.round}",
             "begin_s": round(seconds_between(began_ns, round_.exchange.begun_ns), 3),
             "end_s": round(seconds_between(began_ns, round_.exchange.ended_ns), 3),
-            "state": round_.outcome,
+            "state": STATES[round_.outcome],
         }
         for round_ in session.rounds
     ]

@@ -36,12 +36,14 @@ _CELL_WORDS: tuple[tuple[CellKind, re.Pattern[str]], ...] = (
             r"nebenläufigkeit|gleichzeitigkeit|level)( level)?( c)?$"
         ),
     ),
-    ("batch", re.compile(r"^((max[_ ]?|decode )?batch([_ ]?size)?|bs|b|批大小|批次)$")),
+    ("batch", re.compile(r"^((max[_ ]?|decode )?batch([_ ]?size)?|bs|批大小|批次)$")),
     ("rate", re.compile(r"^((request|arrival|offered|target)[_ ]?(rate|load)|qps|rps|rate)$")),
 )
-_CELL_VALUE = re.compile(r"^(?:c|bs|b|concurrency|batch)?\s*=?\s*(\d[\d,.]*)$", re.IGNORECASE)
+_LOAD_CELL = re.compile(r"^(?P<name>c|bs|concurrency|batch)\s*=?\s*\d{1,7}$", re.IGNORECASE)
+_CELL_VALUE = re.compile(r"^(?:c|bs|concurrency|batch)?\s*=?\s*(\d[\d,.]*)$", re.IGNORECASE)
 _GAIN_WORDS = re.compile(
-    r"(^|\b)(gain|change|delta|diff(erence)?|improvement|speed[- ]?up|uplift|"
+    r"(^|\b)(gain|change|delta|diff(erence)?|improvement|speed[- ]?up|uplift|reduction|"
+    r"saving|increase|decrease|overhead|"
     r"ratio|vs\.?|gewinn|änderung|veränderung)(\b|$)|^[Δ∆%]|提升|变化|增益",
     re.IGNORECASE,
 )
@@ -121,7 +123,7 @@ def assign_roles(table: Table, mark: DecimalMark | None = None) -> Columns | Not
         return _ambiguity(ambiguous)
     gains = tuple(column for column in columns if column.role == "gain")
     structure = tuple(column for column in columns if column.role in _STRUCTURE_WORDS)
-    kind = _cell_kind(_words(cell.header)) or "concurrency"
+    kind = _cell_kind(_words(cell.header)) or _kind_in_cells(table.column(cell.index))
     return Columns(
         cell=cell,
         cell_kind=kind,
@@ -150,19 +152,17 @@ def _column(table: Table, index: int, mark: DecimalMark | None) -> Column:
     header = table.header[index]
     words = _words(header)
     cells = table.column(index)
+    if _names_loads(words, cells):
+        return Column(index, header, "cell")
     if _GAIN_WORDS.search(header):
         return Column(index, header, "gain", unit=_gain_unit(header))
     for role, pattern in _STRUCTURE_WORDS.items():
         if pattern.match(words):
             return Column(index, header, role)
-    if _cell_kind(words) is not None or (words == "" and all(map(_CELL_VALUE.match, cells))):
-        return Column(index, header, "cell")
     if _KNOB_NAME.match(header) and len(set(cells)) < len(cells):
         return Column(index, header, "arm-name", knob=header)
     if is_other_measure(header) or not _numeric(cells, mark):
         return Column(index, header, "other")
-    if all(re.match(r"(?i)^(c|bs)\s*=?\s*\d+$", plain(cell)) for cell in cells):
-        return Column(index, header, "cell")
     arm, knob = arm_label(header)
     return Column(
         index,
@@ -175,6 +175,13 @@ def _column(table: Table, index: int, mark: DecimalMark | None) -> Column:
     )
 
 
+def _names_loads(words: str, cells: tuple[str, ...]) -> bool:
+    """Whether a column holds loads: its header says so, or each cell does (`C64`, `bs=8`)."""
+    if _cell_kind(words) is not None or all(_LOAD_CELL.match(plain(cell)) for cell in cells):
+        return True
+    return words == "" and all(_CELL_VALUE.match(plain(cell)) for cell in cells)
+
+
 def _words(header: str) -> str:
     bare = _BRACKETS.sub(" ", header.lower()).replace("_", " ")
     return " ".join(bare.split()).strip(" :#*`=")
@@ -182,6 +189,11 @@ def _words(header: str) -> str:
 
 def _cell_kind(words: str) -> CellKind | None:
     return next((kind for kind, pattern in _CELL_WORDS if pattern.match(words)), None)
+
+
+def _kind_in_cells(cells: tuple[str, ...]) -> CellKind:
+    match = _LOAD_CELL.match(plain(cells[0]))
+    return "batch" if match and match["name"].lower() in ("bs", "batch") else "concurrency"
 
 
 def _gain_unit(header: str) -> str | None:

@@ -334,6 +334,7 @@ def _cell_row(
         gain = values[arms[1]].number / values[arms[0]].number - 1
     agrees = None
     if gain is not None and stated is not None:
+        stated = _read_bare(stated, values[arms[0]], values[arms[1]], metric)
         agrees = _agrees(stated, values[arms[0]], values[arms[1]], metric)
     return CellRow(cell, min(lines), values, stated, gain, agrees)
 
@@ -349,6 +350,25 @@ def _mean(values: Sequence[Value]) -> Value:
         spread=statistics.stdev(numbers),
         runs=len(values) * min(value.runs or 1 for value in values),
     )
+
+
+def _read_bare(stated: Stated, baseline: Value, candidate: Value, metric: Metric) -> Stated:
+    """A gain without a mark as difference, ratio or percent: the one that its row bears out.
+
+    Where the row bears out none of them it stays a difference, which does not agree.
+    """
+    if not stated.absolute or stated.gain is None:
+        return stated
+    ratio = replace(stated, gain=stated.gain - 1, absolute=False)
+    percent = replace(
+        stated, gain=stated.gain / 100, half_step=stated.half_step / 100, absolute=False
+    )
+    borne_out = (
+        reading
+        for reading in (stated, ratio, percent)
+        if _agrees(reading, baseline, candidate, metric)
+    )
+    return next(borne_out, stated)
 
 
 def _agrees(stated: Stated, baseline: Value, candidate: Value, metric: Metric) -> bool | None:

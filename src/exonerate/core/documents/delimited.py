@@ -14,6 +14,8 @@ _DELIMITERS = ",;\t"
 
 def csv_table(text: str) -> Table | None:
     """The table of a CSV text, or None when it is not one. `#` lines before it are its text."""
+    if text.count("\n") > 2 * ROWS_MAX:
+        return None
     comments, body, skipped = _split_comments(text)
     delimiter = _delimiter(body)
     if delimiter is None:
@@ -69,7 +71,10 @@ def _delimiter(body: str) -> str | None:
     if len(lines) < 2:
         return None
     for delimiter in _DELIMITERS:
-        counts = [line.count(delimiter) for line in lines]
-        if counts[0] >= 1 and counts[0] == counts[1]:
+        try:
+            counts = [len(row) for row in csv.reader(lines, delimiter=delimiter, strict=True)]
+        except csv.Error:
+            continue
+        if len(counts) == 2 and counts[0] == counts[1] >= 2:
             return delimiter
     return None

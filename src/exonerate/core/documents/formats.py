@@ -26,13 +26,15 @@ from exonerate.core.documents.result_files import (
     VLLMServing,
     json_lines,
 )
-from exonerate.core.documents.table import Table
+from exonerate.core.documents.table import COLUMNS_MAX, ROWS_MAX, Table
 from exonerate.core.json_access import object_of, parse_json
 from exonerate.core.json_types import Json
 
 BYTES_MAX = 64 * 1024 * 1024
-TEXT_BYTES_MAX = 4 * 1024 * 1024
+# A text of this size takes a few seconds at most, whatever stands in it.
+TEXT_BYTES_MAX = 1024 * 1024
 WARNINGS_MAX = 100
+COMPARISONS_MAX = 200
 
 
 class ResultFormat(Protocol):
@@ -143,7 +145,12 @@ def _structured(
     if blank.path.lower().endswith((".md", ".markdown", ".txt", ".rst")):
         return None
     table = csv_table(text)
-    return _data_table(replace(blank, format="csv"), table, options) if table else None
+    if table is not None:
+        return _data_table(replace(blank, format="csv"), table, options)
+    if blank.path.lower().endswith((".csv", ".tsv")):
+        warning = f"no table of 2 to {COLUMNS_MAX} columns and 1 to {ROWS_MAX} rows was found"
+        return replace(blank, format="csv", warnings=(warning,))
+    return None
 
 
 def _result_file(blank: Source, document: Json, formats: Sequence[ResultFormat]) -> Source | None:
@@ -193,6 +200,9 @@ def _markdown(blank: Source, text: str, options: Options) -> Source:
     comparisons: list[Comparison] = []
     warnings = list(document.warnings)
     for table in document.tables:
+        if len(comparisons) >= COMPARISONS_MAX:
+            warnings.insert(0, f"tables from line {table.line} on were not read; too many")
+            break
         found = comparisons_of(table, options.decimal)
         if not isinstance(found, NotUnderstood):
             comparisons += _graded(table, found, options, raw_data=False)

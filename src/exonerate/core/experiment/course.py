@@ -22,13 +22,13 @@ SWAP, RESTART, SETTING = "swap", "restart", "setting"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restart:
-    """One restart of one arm that was played."""
+    """One restart of one arm that was played; `setting` holds what was seen of the knob."""
 
     block: int
     place: int
     arm: str
     ready_s: float | None = None
-    processes: tuple[tuple[int, str | None], ...] | None = None
+    setting: tuple[Event, ...] = ()
     cells: Mapping[int, CellRun] = field(default_factory=dict)
     failures: Mapping[str, str] = field(default_factory=dict)
 
@@ -106,7 +106,7 @@ def _possible(live: list[str], scene: Scene) -> list[str]:
 def _failures(events: Sequence[Event]) -> dict[str, str]:
     """Activity to the reason why it failed or was skipped."""
     return {
-        event.activity: str(event.data.get("why") or event.data.get("error") or event.kind)
+        event.activity: str(event.data.get("why") or f"{event.kind}: {event.data.get('because')}")
         for event in events
         if event.kind in ("failed", "skipped")
     }
@@ -119,14 +119,14 @@ def _restart(course: Course, scene: Scene, events: Sequence[Event], setup: Setup
     by_kind = {event.kind: event.data for event in events}
     course.touched = True
     _follow_file(course, scene, events, failures)
-    restarted, setting = by_kind.get("restarted"), by_kind.get("setting")
+    restarted = by_kind.get("restarted")
     course.restarts.append(
         Restart(
             block=block,
             place=place,
             arm=arm,
             ready_s=None if restarted is None else _number(restarted.get("ready_s")),
-            processes=None if setting is None else _processes(setting),
+            setting=tuple(event for event in events if event.activity == SETTING),
             cells={
                 run.concurrency: run
                 for run in (cell_run(event.data) for event in events if event.kind == "cell")
@@ -162,13 +162,6 @@ def _restore(course: Course, scene: Scene, events: Sequence[Event], setup: Setup
     whole = original is None or course.live[:1] == [original]
     course.restored = whole and not failures
     course.restore_why = "; ".join(f"{name}: {why}" for name, why in failures.items())
-
-
-def _processes(setting: Any) -> tuple[tuple[int, str | None], ...]:
-    return tuple(
-        (int(one["pid"]), None if one["value"] is None else str(one["value"]))
-        for one in setting["processes"]
-    )
 
 
 def _number(value: Any) -> float | None:

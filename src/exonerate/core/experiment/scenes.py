@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import random
+
+from exonerate.core.change.gates import PROCESS_FORMS
 from exonerate.core.experiment.course import RESTART, RESTORE, SETTING, SWAP, scene_id
-from exonerate.core.experiment.setup import PROVABLE_FORMS, Setup
+from exonerate.core.experiment.setup import Setup
 from exonerate.core.scene import (
     Activity,
     LoadCell,
@@ -29,13 +32,14 @@ def restart_scene(setup: Setup, block: Block, place: int, live: str | None) -> S
     if target is not None and live is not None and target != live:
         activities.append(_swap(setup, live, target))
     activities.append(_restart(setup, activities))
-    if setup.setting is not None and setup.form in PROVABLE_FORMS:
+    knob = setup.knob_model
+    if knob is not None and knob.form in PROCESS_FORMS:
         activities.append(
             ReadSetting(
                 name=SETTING,
                 service=setup.service,
-                setting=setup.setting,
-                form=str(setup.form),
+                setting=knob.name,
+                form=knob.form,
                 after=(RESTART,),
             )
         )
@@ -65,6 +69,15 @@ def restore_scene(setup: Setup, live: str | None, attempt: int) -> Scene:
     )
 
 
+def prompt_seed(seed: int, block: int, cell: int) -> int:
+    """The seed of a cell's prompts; without a salt every request of it gets a prompt of its own.
+
+    Both arms of a block get the same prompts, so that they produce the same tokens. No other
+    block or cell does, so that no prefix cache is warm; a restart empties it between the arms.
+    """
+    return random.Random(f"{seed}/{block}/{cell}").getrandbits(31)
+
+
 def _limit_s(setup: Setup) -> float:
     return SWAP_LIMIT_S + setup.service_model.ready_timeout_s + SLACK_S
 
@@ -89,12 +102,8 @@ def _cell(setup: Setup, block: int, cell: int, *, after: str) -> LoadCell:
         request=RequestRecipe(
             path=victim.endpoint,
             model=setup.deployment.model,
-            # Both arms of a block get the same prompts, so that they produce the same tokens; no
-            # other block or cell does, so that no prefix cache is warm. A restart empties it.
             prompt=PromptRecipe(
-                seed=setup.seed,
-                prompt_tokens=setup.prompt_tokens,
-                salt=f"{setup.job}-{setup.seed}-{block}-{cell}",
+                seed=prompt_seed(setup.seed, block, cell), prompt_tokens=setup.prompt_tokens
             ),
             max_tokens=setup.max_tokens,
             stream=True,

@@ -3,8 +3,8 @@
 `options` of an `ab` run (an `aa` run has no knob, so `file` and the hashes are null):
 
     {"knob", "arms": [baseline, candidate], "blocks", "cells", "requests": null | n,
-     "prompt_tokens", "max_tokens", "deadline_s", "hop", "url", "service", "file", "form",
-     "setting", "arm_sha256": {arm: sha256}, "original_sha256", "margin", "primary", "guards",
+     "prompt_tokens", "max_tokens", "deadline_s", "hop", "url", "service", "file",
+     "arm_sha256": {arm: sha256}, "original_sha256", "margin", "primary", "guards",
      "looks"}
 """
 
@@ -16,15 +16,13 @@ from typing import Any
 
 from exonerate.core.case.records import Record
 from exonerate.core.deployment.codec import deployment_from_json
-from exonerate.core.deployment.model import Deployment, Service
+from exonerate.core.deployment.model import Deployment, Knob, Service
 from exonerate.core.json_types import Json, JsonObject
 from exonerate.core.stats.comparison import MARGIN_DEFAULT
 from exonerate.core.stats.design import Block, schedule
 
 REQUESTS_MIN = 16
 REQUESTS_PER_CONCURRENCY = 8
-PROVABLE_FORMS = ("export", "flag", "environment-file", "unit-environment")
-"""Forms of a knob whose value shows in the environment or command line of a process."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,8 +44,6 @@ class Setup:
     deadline_s: float
     requests: int | None = None
     knob: str | None = None
-    setting: str | None = None
-    form: str | None = None
     file: str | None = None
     arm_sha256: Mapping[str, str] | None = None
     original_sha256: str | None = None
@@ -62,10 +58,9 @@ class Setup:
         return schedule(seed=self.seed, blocks=self.blocks, arms=self.arms, cells=self.cells)
 
     @property
-    def default_value(self) -> str | None:
-        """What an absent setting means, if the knob says so."""
-        found = [knob.default for knob in self.deployment.knobs if knob.name == self.knob]
-        return found[0] if found else None
+    def knob_model(self) -> Knob | None:
+        """The knob that is compared; None for an A/A."""
+        return next((knob for knob in self.deployment.knobs if knob.name == self.knob), None)
 
     @property
     def service_model(self) -> Service:

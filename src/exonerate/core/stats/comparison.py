@@ -223,6 +223,7 @@ def _blocks_needed(found: Judgement, question: Question, family: int) -> int | N
         noise=sd / float(np.sqrt(2)),
         margin=question.margin,
         family=family,
+        plan=question.plan,
         more_than=n,
     )
 

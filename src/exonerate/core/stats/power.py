@@ -111,6 +111,7 @@ def blocks_to_settle(
     noise: float,
     margin: float,
     family: int = 1,
+    plan: Plan = FIXED,
     more_than: int = 0,
 ) -> int | None:
     """The fewest blocks (above `more_than`) that end in some verdict four times out of five.
@@ -121,7 +122,9 @@ def blocks_to_settle(
     low, high = max(BLOCKS_MIN, more_than + 1), BLOCKS_SEARCHED_MAX
 
     def settles(blocks: int) -> bool:
-        odds = verdict_odds(effect, blocks=blocks, noise=noise, margin=margin, family=family)
+        odds = verdict_odds(
+            effect, blocks=blocks, noise=noise, margin=margin, family=family, plan=plan
+        )
         return odds.undecided <= 1 - POWER_WANTED
 
     if low > high or not settles(high):

@@ -12,7 +12,7 @@ ACCEPTED_CODINGS = "gzip, deflate"
 PLAIN_BYTES_STEP = 1024 * 1024
 """The most that one step inflates, so that a small body cannot fill the memory."""
 
-_AUTO_GZIP_OR_ZLIB = 32 + zlib.MAX_WBITS
+_OPENING_BYTES = 2
 
 
 class CodingError(Exception):
@@ -38,39 +38,39 @@ class Inflate:
     """gzip and deflate, the latter with or without its zlib wrapper."""
 
     def __init__(self) -> None:
-        self._inflater = zlib.decompressobj(_AUTO_GZIP_OR_ZLIB)
-        self._begun = False
+        self._inflater: zlib._Decompress | None = None
+        self._opening = b""
 
     def decode(self, body: bytes) -> Iterator[bytes]:
         """Inflate in steps of at most `PLAIN_BYTES_STEP`."""
-        left = body
-        while left and not self._inflater.eof:
-            yield self._step(left)
-            left = self._inflater.unconsumed_tail
-        while tail := self._flushed():
+        if self._inflater is None:
+            self._opening += body
+            if len(self._opening) < _OPENING_BYTES:
+                return
+            self._inflater = zlib.decompressobj(_window_bits(self._opening))
+            body = self._opening
+        while body and not self._inflater.eof:
+            yield self._step(self._inflater, body)
+            body = self._inflater.unconsumed_tail
+        while tail := b"" if self._inflater.eof else self._step(self._inflater, b""):
             yield tail
 
-    def _step(self, left: bytes) -> bytes:
+    @staticmethod
+    def _step(inflater: zlib._Decompress, body: bytes) -> bytes:
         try:
-            plain = self._inflater.decompress(left, PLAIN_BYTES_STEP)
-        except zlib.error as error:
-            if self._begun:
-                raise CodingError(str(error)) from error
-            # Some servers send raw deflate under the name "deflate" (RFC 9110, 8.4.1.2).
-            self._inflater = zlib.decompressobj(-zlib.MAX_WBITS)
-            self._begun = True
-            return self._step(left)
-        self._begun = True
-        return plain
-
-    def _flushed(self) -> bytes:
-        """Output that was held back because a step was full."""
-        if self._inflater.eof or not self._begun:
-            return b""
-        try:
-            return self._inflater.decompress(b"", PLAIN_BYTES_STEP)
+            return inflater.decompress(body, PLAIN_BYTES_STEP)
         except zlib.error as error:
             raise CodingError(str(error)) from error
+
+
+def _window_bits(opening: bytes) -> int:
+    """gzip and zlib by their headers (RFC 1952, 2.3.1; RFC 1950, 2.2), else raw deflate.
+
+    Some servers send raw deflate under the name "deflate" (RFC 9110, 8.4.1.2).
+    """
+    is_gzip = opening[:2] == b"\x1f\x8b"
+    is_zlib = opening[0] & 0x0F == 8 and int.from_bytes(opening[:2], "big") % 31 == 0
+    return 32 + zlib.MAX_WBITS if is_gzip or is_zlib else -zlib.MAX_WBITS
 
 
 def decoder_of(content_encoding: str | None) -> Decoder | None:

@@ -6,20 +6,29 @@ be tried at the end (`quick`); any other answer is read piece by piece as it com
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 
 from exonerate.core.wire.answer import AnswerReader
 from exonerate.core.wire.dialects import Dialect
 from exonerate.core.wire.exchange import ContentFacts
 from exonerate.core.wire.http1 import Head, ResponseReader
-from exonerate.core.wire.kept_reads import StreamDigest, digest_stream, is_quick
+from exonerate.core.wire.kept_reads import (
+    EVENT_END,
+    LAST_CHUNK,
+    KeptReads,
+    StreamDigest,
+    count_stream,
+    digest_stream,
+    is_quick,
+)
 
 KEPT_BYTES_MAX = 1024 * 1024
 """An answer with more kept bytes than this is read piece by piece from then on."""
 
 _HEADS_REMEMBERED = 64
-_LAST_CHUNK = b"\r\n0\r\n\r\n"
+_THOROUGH_FIRST = 16
+_THOROUGH_EVERY = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,21 +36,21 @@ class AnswerFacts:
     """What an answer was, whichever way it was read."""
 
     status: int | None
-    body_bytes: int
     body_complete: bool
     reusable: bool
     broken: str | None
     content: ContentFacts
-    read_of_event: list[int]
+    read_of_event: Sequence[int]
 
 
-class HeadMemory:
-    """Parses the head of an answer, or remembers it: engines repeat theirs for a second."""
+class RunMemory:
+    """What the answers of a run share: heads that repeat, and whose turn a thorough look is."""
 
     def __init__(self) -> None:
         self._heads: dict[bytes, Head | None] = {}
+        self._answers = 0
 
-    def parse(self, head_bytes: bytes) -> Head | None:
+    def parse_head(self, head_bytes: bytes) -> Head | None:
         """The final head, or None where these bytes are not just one."""
         if head_bytes in self._heads:
             return self._heads[head_bytes]
@@ -53,57 +62,76 @@ class HeadMemory:
         self._heads[head_bytes] = head
         return head
 
+    def is_thorough_turn(self) -> bool:
+        """The next answer's chunk sizes are to be proven."""
+        self._answers += 1
+        return self._answers <= _THOROUGH_FIRST or self._answers % _THOROUGH_EVERY == 0
+
 
 class LoadAnswer:
-    """Takes the reads of one answer; `quick` says that the loop may keep them unseen."""
+    """Takes the reads of one answer.
 
-    def __init__(self, dialect: Dialect, heads: HeadMemory) -> None:
+    While it is `quick`, the loop keeps reads unseen and calls `look` with all of them when one is
+    out of the ordinary. Once it is `careful`, each new read goes to `feed`, and the bytes that
+    were read need not be kept any longer.
+    """
+
+    def __init__(self, dialect: Dialect, memory: RunMemory) -> None:
         self._dialect = dialect
-        self._heads = heads
+        self._memory = memory
         self._head: Head | None = None
         self._head_bytes = 0
         self._reader: AnswerReader | None = None
         self._digest: StreamDigest | None = None
         self._read_of_event: list[int] = []
         self._seen = 0
+        self._ragged = False
         self.quick = False
         self.finished = False
 
-    def look(self, contents: list[bytes]) -> None:
-        """Look at what was kept: is the head there, is this the end?
+    @property
+    def careful(self) -> bool:
+        """Every read is read as it comes."""
+        return self._reader is not None
 
-        `contents` holds every read of this answer so far, the newest last.
-        """
-        if self._reader is not None:
-            self._read_on(contents)
-        elif self._head is None:
-            self._look_for_head(contents)
-        elif self.quick:
-            self._look_for_end(contents)
+    def look(self, reads: KeptReads) -> None:
+        """Look at every read so far: is the head there, is this the end?"""
+        assert self._reader is None
+        if self._head is None:
+            self._look_for_head(reads)
+        else:
+            self._look_for_end(reads)
 
-    def look_closer(self, contents: list[bytes]) -> None:
+    def look_closer(self, reads: KeptReads) -> None:
         """Read piece by piece from now on."""
+        assert self._reader is None
         self.quick = False
-        self._reader = self._reader or AnswerReader(self._dialect)
-        self._read_on(contents)
+        self._reader = AnswerReader(self._dialect)
+        for content in reads.contents():
+            self.feed(content)
+        reads.forget_bytes()
 
-    def eof(self, contents: list[bytes]) -> None:
-        """The peer sent FIN."""
-        self.look_closer(contents)
+    def feed(self, content: bytes) -> None:
+        """Take one more read of a careful answer."""
         assert self._reader is not None
-        last = max(0, len(contents) - 1)
+        self._read_of_event.extend([self._seen] * self._reader.feed(content))
+        self._seen += 1
+        self.finished = self._reader.finished
+
+    def eof(self) -> None:
+        """The peer sent FIN on a careful answer."""
+        assert self._reader is not None
+        last = max(0, self._seen - 1)
         self._read_of_event.extend([last] * self._reader.feed_eof())
 
-    def facts(self, contents: list[bytes]) -> AnswerFacts:
-        """What the answer was; `contents` as for `look`."""
+    def facts(self) -> AnswerFacts:
+        """What the answer was; it must be careful or finished."""
         if self._digest is not None and self._head is not None:
             return self._quick_facts(self._digest, self._head)
-        self.look_closer(contents)
         reader = self._reader
         assert reader is not None
         return AnswerFacts(
             status=reader.head.status if reader.head else None,
-            body_bytes=reader.body_bytes,
             body_complete=reader.body_complete,
             reusable=reader.reusable,
             broken=reader.broken,
@@ -114,7 +142,6 @@ class LoadAnswer:
     def _quick_facts(self, digest: StreamDigest, head: Head) -> AnswerFacts:
         return AnswerFacts(
             status=head.status,
-            body_bytes=digest.body_bytes,
             body_complete=True,
             reusable="close" not in (head.header("connection") or "").lower(),
             broken=None,
@@ -122,38 +149,31 @@ class LoadAnswer:
             read_of_event=digest.read_of_event,
         )
 
-    def _look_for_head(self, contents: list[bytes]) -> None:
-        received = contents[0] if len(contents) == 1 else b"".join(contents)
-        end = received.find(b"\r\n\r\n")
-        head = self._heads.parse(received[: end + 4]) if end >= 0 else None
+    def _look_for_head(self, reads: KeptReads) -> None:
+        end = reads.blob.find(b"\r\n\r\n") + 4
+        head = self._memory.parse_head(bytes(reads.blob[:end])) if end >= 4 else None
         if head is None or not is_quick(head):
-            self.look_closer(contents)
+            self.look_closer(reads)
             return
-        self._head, self._head_bytes = head, end + 4
+        self._head, self._head_bytes = head, end
         self.quick = True
-        self._look_for_end(contents)
+        self._look_for_end(reads)
 
-    def _look_for_end(self, contents: list[bytes]) -> None:
-        tail = contents[-1][-7:]
-        if len(tail) < 7 and len(contents) > 1:
-            tail = b"".join(contents[-8:])[-7:]
-        if tail == _LAST_CHUNK:
-            blob = b"".join(contents)
-            ends = list(accumulate(map(len, contents)))
-            self._digest = digest_stream(blob, self._head_bytes, ends, self._dialect)
+    def _look_for_end(self, reads: KeptReads) -> None:
+        blob = reads.blob
+        if blob.endswith(LAST_CHUNK):
+            self._digest = self._digested(reads)
             self.finished = self._digest is not None
             if not self.finished:
-                self.look_closer(contents)
-        elif tail.endswith(b"\r\n\r\n") and sum(map(len, contents)) > self._head_bytes:
-            # An end with trailers, or events whose lines end in CRLF.
-            self.look_closer(contents)
+                self.look_closer(reads)
+        elif not blob.endswith(EVENT_END) and len(blob) > self._head_bytes:
+            self._ragged = True
+            if blob.endswith(b"\r\n\r\n"):
+                # An end with trailers, or events whose lines end in CRLF.
+                self.look_closer(reads)
 
-    def _read_on(self, contents: list[bytes]) -> None:
-        reader = self._reader
-        assert reader is not None
-        for index in range(self._seen, len(contents)):
-            self._read_of_event.extend([index] * reader.feed(contents[index]))
-            # The bytes were read; only their place in the order is still needed.
-            contents[index] = b""
-        self._seen = len(contents)
-        self.finished = reader.finished
+    def _digested(self, reads: KeptReads) -> StreamDigest | None:
+        digest = None
+        if not self._memory.is_thorough_turn() and not self._ragged:
+            digest = count_stream(reads, self._head_bytes, self._dialect)
+        return digest or digest_stream(reads, self._head_bytes, self._dialect)

@@ -2,16 +2,22 @@
 
 Theory of operation
 -------------------
-The load loop does no parsing while an answer comes: it keeps, for each read, its bytes, the
-kernel's ancillary data and the time at which the loop woke up. When the bytes look like the end,
-`digest_stream` works on the whole answer at once. Nearly every engine sends one event in a chunk
-of its own, in one JSON layout; then a few operations over all bytes (`split`, `count`, `in`)
-prove the framing and find the meaningful events for a fraction of a microsecond each. Every event
-that is not plainly one of text goes through the same `ContentReader` as a probe's.
+The load loop does no parsing while an answer comes: `KeptReads` takes, for each read, its bytes,
+the kernel's stamp and the time at which the loop woke up, all in a few contiguous buffers (a second
+later, objects of their own would each be a cache miss). When the bytes look like the end,
+the whole answer is read at once, by one of three ways, each slower and more general than the one
+before; a way that finds the answer unlike what it expects answers None, and the next one is taken:
 
-Where anything is unlike that (several events in a chunk, CRLF, comments, trailers, another
-dialect), it answers None, and the caller feeds the same reads to an `AnswerReader`: slower, and
-the truth either way. A test holds the two against each other.
+1. `count_stream`: nearly every engine sends one event in a chunk of its own, in one JSON layout,
+   and a paced stream comes read by read. Then counting three byte strings over the whole answer
+   proves that every read between the first and the last few brought exactly one event of text.
+2. `digest_stream`: the same for answers whose reads are cut anywhere. It also proves every chunk's
+   size; a run uses it for its first answers and for one in sixteen after that, so that a hop that
+   miscounts its chunks is found although way 1 does not look at the sizes.
+3. The caller feeds the reads to an `AnswerReader`, which reads everything there is.
+
+Events at the edges of an answer, and all that are not plainly text, go through the same
+`ContentReader` as a probe's. Tests hold the three ways against each other.
 
 The quick rule: an event is text when it holds the bytes ``"content":"`` (or its siblings) and not
 their empty form. Inside a JSON string the quotation marks would be escaped, so these bytes can
@@ -20,74 +26,119 @@ only be a key and the beginning of its value.
 
 from __future__ import annotations
 
+from array import array
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, compress
+from itertools import accumulate, compress, pairwise
 from operator import add
+from typing import TypeAlias
 
+from exonerate.core.instant import NS_PER_S
 from exonerate.core.wire.content import ContentReader
 from exonerate.core.wire.dialects import Dialect
 from exonerate.core.wire.exchange import ContentFacts
 from exonerate.core.wire.http1 import Head
 from exonerate.core.wire.sse import SseEvent
 
+EVENT_END = b"\n\n\r\n"
+"""The end of an event that fills its chunk."""
+
+LAST_CHUNK = b"\r\n0\r\n\r\n"
+
 _MARKERS: tuple[bytes, ...] = tuple(
     b'"%s":%s"' % (name, space)
     for name in (b"content", b"text", b"reasoning_content", b"reasoning")
     for space in (b"", b" ")
 )
-_LAST_CHUNK = [b"0", b"", b""]
+_DATA = b"\r\ndata: "
+_FIRST_EDGE, _LAST_EDGE = 2, 4
 _SIZES: dict[bytes, int] = {
     text: size for size in range(1, 4096) for text in (b"%x" % size, b"%X" % size)
 }
+
+
+NO_STAMP = bytes(16)
+"""Kept where the kernel gave none."""
+
+Wake: TypeAlias = tuple[int, int]
+"""When the loop last found this socket empty, and when it woke to read it."""
+
+
+Sink: TypeAlias = tuple[bytearray, Callable[[int], None], bytearray, Callable[[Wake], None]]
+
+
+class KeptReads:
+    """The reads of one answer, in order."""
+
+    __slots__ = ("blob", "ends", "stamps", "wakes")
+
+    def __init__(self) -> None:
+        self.blob = bytearray()
+        self.ends = array("I")
+        """Where each read ends in `blob`."""
+        self.stamps = bytearray()
+        """For each read the kernel's `struct timespec`: two 64-bit numbers."""
+        self.wakes: list[Wake] = []
+
+    def keep(self, content: bytes, stamp: bytes, wake: Wake) -> None:
+        """Keep one read."""
+        self.blob += content
+        self.ends.append(len(self.blob))
+        self.note(stamp, wake)
+
+    def sink(self) -> Sink:
+        """The four places that `keep` writes to."""
+        return self.blob, self.ends.append, self.stamps, self.wakes.append
+
+    def note(self, stamp: bytes, wake: Wake) -> None:
+        """Keep the times of a read whose bytes are read at once."""
+        self.stamps += stamp
+        self.wakes.append(wake)
+
+    def contents(self) -> list[bytes]:
+        """The bytes of each read."""
+        starts = [0, *self.ends]
+        return [bytes(self.blob[start:end]) for start, end in pairwise(starts)]
+
+    def forget_bytes(self) -> None:
+        """The bytes were read; only the times are still needed."""
+        self.blob.clear()
+        del self.ends[:]
+
+    def stamps_ns(self, offset_ns: int) -> tuple[list[int], bool]:
+        """The stamp of each read on the monotonic clock, and whether all are the kernel's."""
+        numbers = array("q", self.stamps)
+        seconds, nanoseconds = numbers[::2], numbers[1::2]
+        if not seconds or min(seconds) == 0:
+            return [read_ns for _, read_ns in self.wakes], False
+        stamps: list[int] = []
+        while len(stamps) < len(seconds):
+            # Most neighbours share their second, so that one addition for each is enough.
+            begin = len(stamps)
+            second = seconds[begin]
+            end = begin + _run_length(seconds, begin)
+            base_ns = second * NS_PER_S - offset_ns
+            stamps += [base_ns + nanosecond for nanosecond in nanoseconds[begin:end]]
+        return stamps, True
+
+
+def _run_length(seconds: array[int], begin: int) -> int:
+    """How many stamps from `begin` on are of the same second; one, where they are not in order."""
+    rest = seconds[begin:]
+    same = rest.count(rest[0])
+    return same if rest[same - 1] == rest[0] else 1
 
 
 @dataclass(frozen=True, slots=True)
 class StreamDigest:
     """What the bulk look found.
 
-    `read_of_event` names, for each meaningful event, the read that completed it.
+    `read_of_event` names, for each meaningful event, the read that completed it; a range says
+    that each came with a read of its own.
     """
 
     content: ContentFacts
-    body_bytes: int
-    read_of_event: list[int]
-
-
-def digest_stream(
-    blob: bytes, head_bytes: int, read_ends: list[int], dialect: Dialect
-) -> StreamDigest | None:
-    """Digest a whole chunked event stream, or None where the quick look does not suffice.
-
-    Args:
-        blob: every byte of the answer.
-        head_bytes: how many of them are the head.
-        read_ends: for each read, where its bytes end in `blob`.
-        dialect: how the events are read.
-    """
-    body = blob[head_bytes:]
-    parts = body.split(b"\r\n")
-    if parts[-3:] != _LAST_CHUNK or len(parts) < 5 or len(parts) % 2 == 0:
-        return None
-    size_lines, events = parts[0:-3:2], parts[1:-3:2]
-    lengths = list(map(len, events))
-    if list(map(_SIZES.get, size_lines)) != lengths or not _one_event_each(body, len(events)):
-        return None
-    meaningful = _meaningful(events, body)
-    content = _content(events, meaningful, dialect)
-    if content is None:
-        return None
-    # A chunk on the wire is its size line, its content and two line ends.
-    wire = map(add, map(len, size_lines), lengths)
-    event_ends = [
-        end + 4 * number for number, end in enumerate(accumulate(wire, initial=head_bytes))
-    ]
-    del event_ends[0]
-    every_read = _read_of_each(event_ends, read_ends)
-    return StreamDigest(
-        content=content,
-        body_bytes=sum(lengths),
-        read_of_event=list(compress(every_read, meaningful)),
-    )
+    read_of_event: Sequence[int]
 
 
 def is_quick(head: Head) -> bool:
@@ -101,6 +152,99 @@ def is_quick(head: Head) -> bool:
     )
 
 
+# Way 1.
+
+
+def count_stream(reads: KeptReads, head_bytes: int, dialect: Dialect) -> StreamDigest | None:
+    """Digest an answer whose reads all end with an event, or None where counting is not enough.
+
+    All reads but the last are known to end with `EVENT_END`, or with the head.
+    """
+    blob, ends = reads.blob, reads.ends
+    first = 1 if ends[0] == head_bytes else 0
+    if len(ends) - first < _FIRST_EDGE + _LAST_EDGE or not blob.endswith(LAST_CHUNK):
+        return None
+    events = blob.count(EVENT_END, head_bytes)
+    if events != len(ends) - first - 1 + blob.count(EVENT_END, ends[-2]):
+        return None
+    inner = range(first + _FIRST_EDGE, len(ends) - _LAST_EDGE)
+    edge = [
+        (read, piece)
+        for read in [*range(first, inner.start), *range(inner.stop, len(ends))]
+        for piece in bytes(blob[ends[read - 1] if read else head_bytes : ends[read]]).split(
+            EVENT_END
+        )[:-1]
+    ]
+    marker = _only_marker(edge)
+    if marker is None:
+        return None
+    nothing = marker + b'"'
+    is_text = [marker in piece and nothing not in piece for _, piece in edge]
+    text = blob.count(marker, head_bytes) - blob.count(nothing, head_bytes)
+    if text != events - is_text.count(False) or text < 1:
+        return None
+    content = _edge_content(edge, is_text, text, dialect)
+    return None if content is None else StreamDigest(content, _joined(edge, is_text, inner))
+
+
+def _only_marker(edge: list[tuple[int, bytes]]) -> bytes | None:
+    """The one marker that the events at the edges use."""
+    sample = b"".join([piece for _, piece in edge])
+    present = [marker for marker in _MARKERS if marker in sample]
+    return present[0] if len(present) == 1 else None
+
+
+def _edge_content(
+    edge: list[tuple[int, bytes]], is_text: list[bool], text: int, dialect: Dialect
+) -> ContentFacts | None:
+    reader = ContentReader(dialect)
+    read_text = 0
+    for (_, piece), plain in zip(edge, is_text, strict=True):
+        if plain and read_text:
+            continue
+        data = piece.partition(_DATA)[2]
+        if not data or b"\n" in data or reader.event(SseEvent(data)) != plain:
+            return None
+        read_text += plain
+    return reader.facts(unread_events=text - read_text)
+
+
+def _joined(edge: list[tuple[int, bytes]], is_text: list[bool], inner: range) -> Sequence[int]:
+    """The reads of the events of text at both edges and between them."""
+    found = [read for (read, _), plain in zip(edge, is_text, strict=True) if plain]
+    before = [read for read in found if read < inner.start]
+    after = [read for read in found if read >= inner.stop]
+    first = before[0] if before else inner.start
+    last = after[-1] if after else inner.stop - 1
+    if len(before) + len(inner) + len(after) == last - first + 1 and len(set(found)) == len(found):
+        return range(first, last + 1)
+    return [*before, *inner, *after]
+
+
+# Way 2.
+
+
+def digest_stream(reads: KeptReads, head_bytes: int, dialect: Dialect) -> StreamDigest | None:
+    """Digest a whole chunked event stream, or None where the bulk look does not suffice."""
+    body = bytes(reads.blob[head_bytes:])
+    parts = body.split(b"\r\n")
+    if parts[-3:] != [b"0", b"", b""] or len(parts) < 5 or len(parts) % 2 == 0:
+        return None
+    size_lines, events = parts[0:-3:2], parts[1:-3:2]
+    lengths = list(map(len, events))
+    if list(map(_SIZES.get, size_lines)) != lengths or not _one_event_each(body, len(events)):
+        return None
+    meaningful = _meaningful(events, body)
+    content = _content(events, meaningful, dialect)
+    if content is None:
+        return None
+    wire = map(add, map(len, size_lines), lengths)
+    # A chunk on the wire is its size line, its content and two line ends.
+    ends = [end + 4 * number for number, end in enumerate(accumulate(wire, initial=head_bytes))]
+    every_read = _read_of_each(ends[1:], reads.ends)
+    return StreamDigest(content, list(compress(every_read, meaningful)))
+
+
 def _one_event_each(body: bytes, number: int) -> bool:
     """Each of the chunks is one event of one `data` line and nothing else.
 
@@ -108,23 +252,35 @@ def _one_event_each(body: bytes, number: int) -> bool:
     each LF LF before one ends it; the number of all LFs then leaves room for no other line.
     """
     return (
-        body.count(b"\r\ndata: ") == number
-        and body.count(b"\n\n\r\n") == number
+        body.count(_DATA) == number
+        and body.count(EVENT_END) == number
         and body.count(b"\n") == 4 * number + 2
     )
 
 
 def _meaningful(events: list[bytes], body: bytes) -> list[bool]:
-    """For each event, whether it is plainly one of text."""
-    present = [marker for marker in _MARKERS if marker in body]
-    empty = [marker + b'"' for marker in present if marker + b'"' in body]
-    if len(present) == 1 and not empty:
-        marker = present[0]
-        return [marker in event for event in events]
-    if len(present) == 1:
-        marker, nothing = present[0], empty[0]
-        return [marker in event and nothing not in event for event in events]
-    return [False] * len(events)
+    """For each event, whether it is plainly one of text.
+
+    The markers are taken from the first and the last events: an answer that only in its middle
+    uses another one disagrees with the careful reader and is read piece by piece.
+    """
+    sample = b"".join(events[:_LAST_EDGE] + events[-_LAST_EDGE:])
+    present = [marker for marker in _MARKERS if marker in sample]
+    if not present:
+        return [False] * len(events)
+    meaningful = [present[0] in event for event in events]
+    for marker in present[1:]:
+        meaningful = [
+            seen or marker in event for seen, event in zip(meaningful, events, strict=True)
+        ]
+    for nothing in [marker + b'"' for marker in present]:
+        if nothing in body:
+            # An event without text of this kind gets the careful look, whatever else it holds.
+            meaningful = [
+                seen and nothing not in event
+                for seen, event in zip(meaningful, events, strict=True)
+            ]
+    return meaningful
 
 
 def _content(events: list[bytes], meaningful: list[bool], dialect: Dialect) -> ContentFacts | None:
@@ -144,19 +300,12 @@ def _content(events: list[bytes], meaningful: list[bool], dialect: Dialect) -> C
     return reader.facts(unread_events=max(0, plain - 1))
 
 
-def _read_of_each(event_ends: list[int], read_ends: list[int]) -> list[int]:
+def _read_of_each(event_ends: list[int], read_ends: array[int]) -> list[int]:
     """For each event, the index of the read that completed it."""
-    skip = 0
-    while skip < len(read_ends) and event_ends and read_ends[skip] < event_ends[0]:
-        skip += 1
-    paired = len(read_ends) - skip - 1
-    if 0 < paired <= len(event_ends) and read_ends[skip:-1] == event_ends[:paired]:
-        rest = len(event_ends) - paired
-        return [*range(skip, skip + paired), *[len(read_ends) - 1] * rest]
     found: list[int] = []
-    at = 0
+    read = 0
     for end in event_ends:
-        while read_ends[at] < end:
-            at += 1
-        found.append(at)
+        while read_ends[read] < end:
+            read += 1
+        found.append(read)
     return found

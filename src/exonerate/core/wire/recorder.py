@@ -50,6 +50,8 @@ class ExchangeRecorder:
         self._round = round_number
         self._answer = AnswerReader(dialect)
         self.request_id = ""
+        self.secure = False
+        """The connection is ready only when its TLS handshake has ended."""
         self.request_bytes = 0
         self.begun_ns = 0
         self.resolved_ns: int | None = None
@@ -172,9 +174,10 @@ class ExchangeRecorder:
         assert self.connection is not None
         last_ns = self._last_byte_ns or self.begun_ns
         reused = self.connection.request_number > 1
+        ready_ns = self.secured_ns if self.secure else self.connected_ns
         return Circumstances(
             ending=ending,
-            connected=reused or (self.secured_ns or self.connected_ns) is not None,
+            connected=reused or ready_ns is not None,
             request_written=self.written_ns is not None,
             head_seen=self._answer.head is not None,
             done_said=self._answer.done_said,

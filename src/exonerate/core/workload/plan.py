@@ -46,15 +46,20 @@ class Plan(Protocol):
 
 
 class ClosedPlan:
-    """As many requests in flight as `concurrency`, until `requests` were sent."""
+    """As many requests in flight as `concurrency`, until `requests` were sent or until a time."""
 
-    def __init__(self, *, concurrency: int, requests: int | None) -> None:
+    def __init__(
+        self, *, concurrency: int, requests: int | None, until_ns: int | None = None
+    ) -> None:
         self._free = [(lane, 0) for lane in range(concurrency)][::-1]
         self._left = requests
+        self._until_ns = until_ns
         self._next = 0
 
     def take(self, now_ns: int) -> Work | None:
         """A request for a free lane."""
+        if self._until_ns is not None and now_ns >= self._until_ns:
+            self._left, self._until_ns = 0, None
         if not self._free or self.over():
             return None
         if self._left is not None:
@@ -68,11 +73,11 @@ class ClosedPlan:
         self._free.append((work.lane, now_ns))
 
     def next_due_ns(self) -> int | None:
-        """Only an ended answer brings work."""
-        return None
+        """When the time is over; else only an ended answer brings work."""
+        return self._until_ns
 
     def over(self) -> bool:
-        """Every request was sent."""
+        """Every request was sent, or the time is over."""
         return self._left == 0
 
 

@@ -43,6 +43,8 @@ def chat_body(
     body["stream"] = recipe.stream
     if recipe.stream and dialect in ("chat", "completions"):
         body["stream_options"] = {"include_usage": True}
+    if recipe.ignore_eos:
+        body["ignore_eos"] = True
     return orjson.dumps(body)
 
 

@@ -83,7 +83,8 @@ class RequestRecord:
     events: int = 0
     usage_tokens: int = -1
     prompt_tokens: int = -1
-    body_bytes: int = 0
+    answer_bytes: int = 0
+    """As they came: head and framing included."""
     reads: int = 0
     lateness_ns_max: int = 0
     censored: int = 0
@@ -137,7 +138,7 @@ def encode_request(record: RequestRecord) -> bytes:
         record.events,
         record.usage_tokens & _U32_MAX,
         record.prompt_tokens & _U32_MAX,
-        min(record.body_bytes, _U32_MAX),
+        min(record.answer_bytes, _U32_MAX),
         record.reads,
         min(record.lateness_ns_max, _U32_MAX),
         record.censored,
@@ -197,7 +198,7 @@ def _decode_request(payload: bytes) -> RequestRecord:
         events=events,
         usage_tokens=_signed(fields[15]),
         prompt_tokens=_signed(fields[16]),
-        body_bytes=fields[17],
+        answer_bytes=fields[17],
         reads=fields[18],
         lateness_ns_max=fields[19],
         censored=fields[20],

@@ -11,6 +11,7 @@ from exonerate.core.experiment.outcome import outcome_of
 from exonerate.core.json_types import JsonObject
 from exonerate.core.stats.trials import Cell
 from exonerate.frontends.cli import exit_status
+from exonerate.frontends.cli.output import text_width
 from exonerate.report.comparison import comparison_markdown, comparison_text
 
 STATUS_OF_OUTCOME = {
@@ -73,5 +74,5 @@ def print_comparison(answer: JsonObject, *, as_json: bool, markdown: bool) -> in
     elif markdown:
         click.echo(comparison_markdown(answer), nl=False)
     else:
-        click.echo(comparison_text(answer), nl=False)
+        click.echo(comparison_text(answer, width=text_width()), nl=False)
     return STATUS_OF_OUTCOME[outcome_of(answer)]

@@ -11,6 +11,7 @@ import os
 import signal
 import sys
 import traceback
+from types import FrameType
 from typing import NoReturn
 
 import click
@@ -20,6 +21,10 @@ from exonerate.frontends.cli import exit_status
 
 COMMANDS: dict[str, tuple[str, str]] = {
     # command: (module:attribute, one-line help shown in the list)
+    "demo": (
+        "exonerate.frontends.cli.demo.command:demo",
+        "Tell the founding story on a real engine, in a few minutes.",
+    ),
     "init": (
         "exonerate.frontends.cli.init:init",
         "Write a commented deployment file by looking at URLs.",
@@ -28,10 +33,38 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "exonerate.frontends.cli.status:status",
         "Show every hop, engine and knob, and what is out of reach.",
     ),
-    "ab": ("exonerate.frontends.cli.ab:command", "compare two values of one knob, blocked"),
+    "locate": (
+        "exonerate.frontends.cli.locate:command",
+        "Find the guilty layer, clear the innocent, or say that nobody is.",
+    ),
+    "bench": (
+        "exonerate.frontends.cli.bench:command",
+        "Throughput and latency at given loads, with the raw records.",
+    ),
+    "knob": (
+        "exonerate.frontends.cli.knob:knob",
+        "List, diff, revert, restore or adopt one setting, as a recorded intervention.",
+    ),
+    "ab": ("exonerate.frontends.cli.ab:command", "Compare two values of one knob, in blocks."),
+    "aa": (
+        "exonerate.frontends.cli.aa:command",
+        "Restart a service against itself: the noise of this host.",
+    ),
+    "case": (
+        "exonerate.frontends.cli.case:case",
+        "Open, show and verify cases; add suspects and evidence.",
+    ),
+    "debt": (
+        "exonerate.frontends.cli.debt:debt",
+        "What every standing revert costs, and whether its reason still stands.",
+    ),
     "read": (
         "exonerate.frontends.cli.read:read",
         "Read documents and result files as graded evidence.",
+    ),
+    "splitk": (
+        "exonerate.frontends.cli.splitk:splitk",
+        "Split-K decode attention: waves, cliffs, exactness, speed.",
     ),
 }
 
@@ -101,9 +134,16 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     sys.exit(status if isinstance(status, int) else exit_status.DONE)
 
 
-def _interrupt(signum: int, frame: object) -> NoReturn:
-    """SIGTERM ends the program the way Ctrl-C does: every clean-up runs."""
-    raise KeyboardInterrupt
+def _interrupt(signum: int, frame: FrameType | None) -> None:
+    """SIGTERM ends the program the way Ctrl-C does: every clean-up runs.
+
+    The handler of Ctrl-C is asked, because asyncio puts its own there, which cancels the work in
+    hand instead of breaking into the middle of it.
+    """
+    handler = signal.getsignal(signal.SIGINT)
+    if not callable(handler):
+        raise KeyboardInterrupt
+    handler(signal.SIGINT, frame)
 
 
 def _complain(problem: str, hint: str) -> None:

@@ -7,7 +7,8 @@ import random
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from exonerate.lab.faulty_proxy.rules import Compare, Rule, Trigger, When
+from exonerate.lab.compare import Compare, all_hold
+from exonerate.lab.faulty_proxy.rules import Rule, Trigger, When
 from exonerate.lab.http1 import Head
 
 
@@ -66,7 +67,7 @@ def _numbers_hold(when: When, situation: Situation) -> bool:
         (when.in_flight, situation.in_flight),
         (when.connections_open, situation.connections_open),
     ]
-    return all(compare is None or compare.holds(value) for compare, value in pairs)
+    return all_hold(pairs)
 
 
 def _request_holds(when: When, situation: Situation, rng: random.Random) -> bool:

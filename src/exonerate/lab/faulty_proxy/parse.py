@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 
 from exonerate.errors import ExonerateError
+from exonerate.lab.compare import Compare, read_compare
 from exonerate.lab.faulty_proxy.rules import (
     ACTIONS,
     AT_A_MOMENT,
     Action,
     Behaviour,
-    Compare,
     Downstream,
     InventEnding,
-    Operator,
     Rule,
     Trigger,
     Upstream,
@@ -23,7 +21,6 @@ from exonerate.lab.faulty_proxy.rules import (
 )
 from exonerate.lab.tables import WrongTable, build, nearest, read_tables
 
-COMPARE = re.compile(r"\s*(==|>=|<=|>|<|every)?\s*([0-9]+(?:\.[0-9]+)?)\s*")
 TOP = ("rule", "downstream", "upstream", "seed")
 RULE = ("name", "when", "at", "do")
 
@@ -96,15 +93,3 @@ def _action(value: object, where: str) -> Action:
         raise WrongTable(f"{where}: there is no action `{name}`{nearest(name, list(ACTIONS))}")
     options = {key: option for key, option in table.items() if key != "action"}
     return build(ACTIONS[name], options, where, {})
-
-
-def read_compare(value: object) -> Compare:
-    """A number (equal to it), or text such as `>= 4` and `every 5`."""
-    found = COMPARE.fullmatch(str(value))
-    if found is None or isinstance(value, bool):
-        raise ValueError(f"{value!r} is not a number nor like '>= 4', '< 2.5' or 'every 5'")
-    operator: Operator = found[1] or "=="  # type: ignore[assignment]  # the pattern allows no other
-    bound = float(found[2])
-    if operator == "every" and bound < 1:
-        raise ValueError("every needs a number from 1 on")
-    return Compare(operator, bound)

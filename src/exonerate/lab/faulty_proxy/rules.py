@@ -10,31 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-Operator: TypeAlias = Literal["==", ">=", ">", "<=", "<", "every"]
-
-
-@dataclass(frozen=True, slots=True)
-class Compare:
-    """A number against a bound; `every n` holds for n, 2n, 3n and so on."""
-
-    operator: Operator
-    bound: float
-
-    def holds(self, value: float) -> bool:
-        """Whether the value is on the right side of the bound."""
-        match self.operator:
-            case "==":
-                return value == self.bound
-            case ">=":
-                return value >= self.bound
-            case ">":
-                return value > self.bound
-            case "<=":
-                return value <= self.bound
-            case "<":
-                return value < self.bound
-            case "every":
-                return value > 0 and value % self.bound == 0
+from exonerate.lab.compare import Compare
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -68,11 +68,15 @@ class FaultyProxy:
             start_serving=False,
         )
         loop.add_signal_handler(signal.SIGHUP, self._reload)
-        async with server, self._conversations:
-            await server.start_serving()
-            host, port = server.sockets[0].getsockname()[:2]
-            listening(f"http://{host}:{port}")
-            await server.serve_forever()
+        try:
+            async with server, self._conversations:
+                await server.start_serving()
+                host, port = server.sockets[0].getsockname()[:2]
+                listening(f"http://{host}:{port}")
+                await server.serve_forever()
+        finally:
+            for stray in self._strays:
+                stray.close()
 
     def _accept(self, client: Duplex) -> None:
         self._conversations.create_task(self._converse(client))

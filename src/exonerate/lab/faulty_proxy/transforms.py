@@ -98,14 +98,15 @@ def corrupted(event: bytes, how: str) -> bytes:
     return event[: found.start(1)] + damaged + event[found.end(1) :]
 
 
-def _flipped(text: bytes) -> bytes:
-    letters = [index for index, byte in enumerate(text) if chr(byte).isascii() and byte > 0x40]
-    plain = [index for index in letters if index == 0 or text[index - 1 : index] != b"\\"]
-    if not plain or text[plain[-1] : plain[-1] + 1] == b"\\":
-        return text
-    index = plain[-1]
-    other = b"x" if text[index : index + 1] != b"x" else b"q"
-    return text[:index] + other + text[index + 1 :]
+def _flipped(encoded: bytes) -> bytes:
+    """The inside of a JSON string with its last letter exchanged."""
+    text = json.loads(b'"%b"' % encoded)
+    index = next((n for n in reversed(range(len(text))) if text[n].isalpha()), None)
+    if index is None:
+        return encoded
+    other = "x" if text[index] != "x" else "q"
+    changed = text[:index] + other + text[index + 1 :]
+    return json.dumps(changed, ensure_ascii=False).encode()[1:-1]
 
 
 class LeakedFraming:

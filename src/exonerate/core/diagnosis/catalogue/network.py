@@ -14,7 +14,7 @@ SILENT_DROP = SuspectClass(
     mechanism="something between this hop and the next forgets idle connections without a word",
     predicts={
         "through": frozenset({"hang"}),
-        "beyond": frozenset({"ok"}),
+        "beyond": frozenset({"ok", "slow"}),
         "engine-meanwhile": frozenset({"idle"}),
         "request-left": frozenset({"yes"}),
         "ended-by": frozenset({"us"}),

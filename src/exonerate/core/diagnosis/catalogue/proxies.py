@@ -19,7 +19,7 @@ DROPS_REQUESTS = SuspectClass(
     mechanism="takes the request, sends nothing on, and keeps the client's connection open",
     predicts={
         "through": _any("hang"),
-        "beyond": _any("ok"),
+        "beyond": _any("ok", "slow"),
         "fails-at": _any("same-request", "varying"),
         "beyond-meanwhile": _any("ok"),
         "engine-meanwhile": _any("idle"),
@@ -40,7 +40,7 @@ BUFFERING = SuspectClass(
     roles=_BOXES,
     prior=0.15,
     mechanism="collects the whole answer before it passes the first byte on",
-    predicts={"through": _any("burst"), "beyond": _any("ok"), "answer-held": _any("yes")},
+    predicts={"through": _any("burst"), "beyond": _any("ok", "slow"), "answer-held": _any("yes")},
     flips="the same stream past the hop is spread in time",
     settings=(
         "nginx: `proxy_buffering off;` and `proxy_http_version 1.1;`",
@@ -53,7 +53,7 @@ COALESCING = SuspectClass(
     roles=_BOXES,
     prior=0.04,
     mechanism="holds small writes back and merges tokens",
-    predicts={"through": _any("jerky"), "beyond": _any("ok")},
+    predicts={"through": _any("jerky"), "beyond": _any("ok", "slow")},
     flips="the same stream past the hop is smooth",
     settings=("HAProxy: `option http-no-delay`",),
 )
@@ -95,7 +95,7 @@ REQUEST_REFUSED = SuspectClass(
     mechanism="refuses the request by its size, content or framing",
     predicts={
         "through": _any("refused", "no-answer"),
-        "beyond": _any("ok"),
+        "beyond": _any("ok", "slow"),
         "ended-by": _any("hop"),
         "request-left": _any("no"),
         "phase": _any("before-head", "before-token"),
@@ -109,7 +109,7 @@ CORRUPTION = SuspectClass(
     roles=_BOXES,
     prior=0.08,
     mechanism="changes, loses or invents bytes of the answer",
-    predicts={"through": _any("corrupt", "lost-ending"), "beyond": _any("ok")},
+    predicts={"through": _any("corrupt", "lost-ending"), "beyond": _any("ok", "slow")},
     flips="the same answer past the hop is whole",
 )
 PERIODIC_KILL = SuspectClass(
@@ -120,7 +120,7 @@ PERIODIC_KILL = SuspectClass(
     mechanism="ends every answer in flight at fixed times",
     predicts={
         "through": _any("cut"),
-        "beyond": _any("ok"),
+        "beyond": _any("ok", "slow"),
         "ended-by": _any("hop"),
         "fails-at": _any("varying"),
     },
@@ -134,7 +134,7 @@ STALE_UPSTREAM_POOL = SuspectClass(
     mechanism="sends on a pooled connection that the next hop has already closed",
     predicts={
         "through": _any("server-error", "hang", "no-answer"),
-        "beyond": _any("ok"),
+        "beyond": _any("ok", "slow"),
         "engine-meanwhile": _any("idle"),
         "request-left": _any("yes"),
     },
@@ -148,7 +148,7 @@ BREAKER_OPEN = SuspectClass(
     mechanism="has taken healthy workers out after earlier errors",
     predicts={
         "through": _any("server-error"),
-        "beyond": _any("ok"),
+        "beyond": _any("ok", "slow"),
         "ended-by": _any("hop"),
         "request-left": _any("no"),
         "fails-at": _any("first-request"),

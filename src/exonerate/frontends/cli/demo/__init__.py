@@ -1,0 +1,1 @@
+"""`exonerate demo`: the founding story on an embedded real engine, in a few minutes."""

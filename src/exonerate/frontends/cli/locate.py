@@ -1,0 +1,189 @@
+"""`exonerate locate`: find the layer that is really to blame."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from exonerate.compose import build_workplace, ledger_place, live_values, required_deployment
+from exonerate.core.deployment.model import Deployment
+from exonerate.core.json_types import JsonObject
+from exonerate.errors import ExonerateError
+from exonerate.frontends.cli import exit_status
+from exonerate.frontends.cli.case_options import CaseOptions, case_options, case_to_write
+from exonerate.frontends.cli.output import ProgressLine, colour_wanted, print_json, text_width
+from exonerate.frontends.cli.urls import Url
+from exonerate.jobs.case import CaseBook, find_case
+from exonerate.jobs.locate import (
+    LocateRequest,
+    deployment_of_urls,
+    locate,
+    planned_traffic,
+    still_standing,
+)
+from exonerate.report.verdict import verdict_text
+
+STATUS_OF_OUTCOME = {
+    "no_fault": exit_status.DONE,
+    "fault": exit_status.FINDING,
+    "insufficient_evidence": exit_status.INSUFFICIENT,
+}
+SYMPTOMS = ("hang", "slow", "truncated", "corrupted", "errors")
+_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+class Duration(click.ParamType[float]):
+    """`60`, `60s`, `2m`: a time in seconds."""
+
+    name = "time"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Seconds."""
+        text = str(value).strip()
+        factor = _UNITS.get(text[-1:])
+        try:
+            seconds = float(text[:-1]) * factor if factor else float(text)
+        except ValueError:
+            self.fail(f"`{value}` is not a time; write for example 60s or 2m", param, ctx)
+        if not 0 < seconds <= 86400:
+            self.fail(f"`{value}` is not between 0 and 24 h", param, ctx)
+        return seconds
+
+
+@dataclass(frozen=True, slots=True)
+class _Options:
+    seed: int
+    budget_s: float
+    symptom: str | None
+    gentle: bool
+    as_json: bool
+
+
+@click.command(
+    epilog="\b\nExamples:\n"
+    "  exonerate locate\n"
+    "  exonerate locate http://proxy:8080 http://engine:8000 --model dsv4\n"
+    "  exonerate locate --dry-run"
+)
+@click.argument("urls", nargs=-1, type=Url())
+@click.option("--model", help="What requests name; needed with URLs.")
+@case_options
+@click.option("--symptom", type=click.Choice(SYMPTOMS), help="What the victim complains of.")
+@click.option("--budget", type=Duration(), default="60s", show_default=True, help="Time to spend.")
+@click.option("--seed", type=int, help="Seed of prompts and order; random when left out.")
+@click.option("--gentle", is_flag=True, help="While a round waits, ask at its own hop only.")
+@click.option("--dry-run", is_flag=True, help="Say what would be sent, and send nothing.")
+@click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON.")
+def command(
+    urls: tuple[str, ...],
+    model: str | None,
+    where: CaseOptions,
+    symptom: str | None,
+    budget: float,
+    seed: int | None,
+    gentle: bool,
+    dry_run: bool,
+    as_json: bool,
+) -> int:
+    """Find the guilty layer, clear the innocent, or say that nobody is to blame.
+
+    Every hop of the deployment is asked the way the victim asks. Without a deployment file give
+    the URLs of the hops, client side first and the engine last.
+    """
+    deployment = _deployment(urls, model, where)
+    chosen = seed if seed is not None else secrets.randbelow(1 << 31)
+    if dry_run:
+        _print_plan(planned_traffic(deployment, seed=chosen), as_json)
+        return exit_status.DONE
+    options = _Options(chosen, budget, symptom, gentle, as_json)
+    answer = _run(deployment, where, options)
+    standing = _standing(deployment, where)
+    if as_json:
+        print_json({**answer, "standing": standing})
+    else:
+        click.echo(verdict_text(answer, width=text_width(), colour=colour_wanted()))
+        _print_standing(answer, standing)
+    return STATUS_OF_OUTCOME[str(answer["outcome"])]
+
+
+def _deployment(urls: tuple[str, ...], model: str | None, where: CaseOptions) -> Deployment:
+    if not urls:
+        return required_deployment(where.config)
+    if where.config is not None:
+        raise ExonerateError("URLs and `-c FILE` were both given", "give one of them")
+    if model is None:
+        raise ExonerateError("URLs need a model to ask for", "add `--model NAME`")
+    return deployment_of_urls(list(urls), model=model, folder=str(Path.cwd()))
+
+
+def _run(deployment: Deployment, where: CaseOptions, options: _Options) -> JsonObject:
+    workplace = build_workplace(deployment, ledger_place(where.ledger, where.config))
+    book = CaseBook(workplace.ledger, workplace.redactor)
+    case = case_to_write(
+        where,
+        workplace.ledger,
+        book,
+        title=f"who is to blame in {deployment.name}",
+        symptom=options.symptom or "hang",
+    )
+    progress = ProgressLine(quiet=options.as_json)
+    request = LocateRequest(
+        case=case.id,
+        run=f"locate-{secrets.token_hex(4)}",
+        seed=options.seed,
+        budget_s=options.budget_s,
+        symptom=options.symptom or case.symptom,
+        gentle=options.gentle,
+    )
+    try:
+        return asyncio.run(
+            locate(
+                deployment,
+                request,
+                ledger=workplace.ledger,
+                player=workplace.player,
+                redactor=workplace.redactor,
+                progress=progress,
+            )
+        )
+    finally:
+        progress.done()
+
+
+def _standing(deployment: Deployment, where: CaseOptions) -> list[JsonObject]:
+    case = find_case(where.open_ledger(), where.case)
+    if case is None:
+        return []
+    live = live_values(deployment)
+    return still_standing(case, {knob.name: live(knob.name) for knob in deployment.knobs})
+
+
+def _print_standing(answer: JsonObject, standing: list[JsonObject]) -> None:
+    if answer["outcome"] != "fault" or not standing:
+        return
+    click.echo("\nStill standing, changed while somebody else was suspected:")
+    for item in standing:
+        click.echo(f"  {item['knob']} is {item['live']}, was {item['was']}")
+    click.echo("  what that costs: `exonerate debt`; to give it back: `exonerate knob restore`")
+
+
+def _print_plan(plan: JsonObject, as_json: bool) -> None:
+    if as_json:
+        print_json(plan)
+        return
+    sessions = plan["sessions"]
+    assert isinstance(sessions, list)
+    click.echo(f"first: {plan['first_scene']}")
+    for session in sessions:
+        click.echo(f"  {session}")
+    click.echo(
+        f"at most {plan['requests_max']} requests in {plan['scenes_max']} scenes, each with up to "
+        f"{plan['prompt_tokens_per_request_max']} prompt and "
+        f"{plan['output_tokens_per_request_max']} output tokens"
+    )

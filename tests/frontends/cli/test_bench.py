@@ -1,0 +1,285 @@
+"""`exonerate bench` from the outside: arguments in, text, files and status out."""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from exonerate.frontends.cli.main import main
+
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+WORD = b'data: {"choices":[{"index":0,"delta":{"content":" word"},"finish_reason":null}]}\n\n'
+FINISH = b'data: {"choices":[{"index":0,"delta":{},"finish_reason":"length"}]}\n\n'
+USAGE = b'data: {"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":%d}}\n\n'
+METRICS = (
+    b"# TYPE vllm:num_requests_running gauge\n"
+    b"vllm:num_requests_running 2\nvllm:generation_tokens_total %d\n"
+)
+
+
+def chunk(content: bytes) -> bytes:
+    """One chunk of a chunked body."""
+    return b"%x\r\n%s\r\n" % (len(content), content)
+
+
+class Engine:
+    """A small engine: answers after a moment, counts its tokens, serves them as metrics."""
+
+    def __init__(self, tokens: int, pause_s: float) -> None:
+        self.tokens = tokens
+        self.pause_s = pause_s
+        self.generated = 0
+        self.bodies: list[Any] = []
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer requests until the client goes."""
+        try:
+            while head := await reader.readuntil(b"\r\n\r\n"):
+                if head.startswith(b"GET"):
+                    page = METRICS % self.generated
+                    answer = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(page)
+                    writer.write(answer + page)
+                    continue
+                length = int(head.lower().partition(b"content-length: ")[2].split(b"\r\n")[0])
+                self.bodies.append(json.loads(await reader.readexactly(length)))
+                await self.answer(writer)
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass
+        finally:
+            writer.close()
+
+    async def answer(self, writer: asyncio.StreamWriter) -> None:
+        """One stream."""
+        writer.write(HEAD)
+        for _ in range(self.tokens):
+            await asyncio.sleep(self.pause_s)
+            writer.write(chunk(WORD))
+            self.generated += 1
+        tail = chunk(FINISH) + chunk(USAGE % self.tokens) + chunk(b"data: [DONE]\n\n")
+        writer.write(tail + b"0\r\n\r\n")
+
+
+@contextmanager
+def running(tokens: int = 5, pause_s: float = 0.002) -> Iterator[tuple[str, Engine]]:
+    """An engine in a thread of its own, so that the command can have this one."""
+    engine = Engine(tokens, pause_s)
+    loop = asyncio.new_event_loop()
+    server = loop.run_until_complete(asyncio.start_server(engine.serve, "127.0.0.1", 0))
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", engine
+    finally:
+        loop.call_soon_threadsafe(server.close)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        for task in asyncio.all_tasks(loop):
+            task.cancel()
+            loop.run_until_complete(asyncio.wait([task]))
+        loop.close()
+
+
+def invoke(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    """Run the command line; returns status, stdout, stderr."""
+    with pytest.raises(SystemExit) as left:
+        main(["bench", *arguments])
+    assert isinstance(left.value.code, int)
+    out, err = capsys.readouterr()
+    return left.value.code, out, err
+
+
+def measured(
+    capsys: pytest.CaptureFixture[str], folder: Path, *arguments: str
+) -> tuple[Any, Engine, Path]:
+    """A run against a small engine: its JSON, the engine, the result file."""
+    out = folder / "run.exbench"
+    with running() as (url, engine):
+        status, text, _ = invoke(
+            capsys, url, "-m", "m", "--out", str(out), "--json", "-q", *arguments
+        )
+    assert status == 0
+    return json.loads(text), engine, out
+
+
+def test_a_run_measures_each_load(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Each concurrency is a cell whose tokens are the engine's own count."""
+    answer, engine, out = measured(capsys, tmp_path, "-C", "1,4", "-n", "12")
+    assert [cell["load"] for cell in answer["cells"]] == ["C1", "C4"]
+    assert [cell["complete"] for cell in answer["cells"]] == [12, 12]
+    assert sum(cell["usage_tokens"] for cell in answer["cells"]) == engine.generated == 120
+    assert answer["cells"][1]["output_tokens_per_s"] > answer["cells"][0]["output_tokens_per_s"]
+    assert answer["valid"]
+    assert out.exists()
+
+
+def test_the_engines_counters_are_read_beside_the_load(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """The engine's token counter agrees with ours, and its process's CPU time is known."""
+    answer, _, _ = measured(capsys, tmp_path, "-C", "2", "-n", "40")
+    engine = answer["cells"][0]["engine"]
+    assert engine["generated_to_client"] == pytest.approx(1.0)
+    assert engine["running_mean"] == 2
+    assert engine["tokens_per_cpu_s"] > 0
+
+
+def test_an_open_loop_keeps_its_rate(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Requests go out at the asked rate, whatever the answers do."""
+    answer, _, _ = measured(capsys, tmp_path, "--rate", "50", "--constant", "-n", "25")
+    (cell,) = answer["cells"]
+    assert (cell["load"], cell["complete"]) == ("R50", 25)
+    assert cell["instrument"]["sending_lag_ms"] < 50
+
+
+def test_a_trace_is_replayed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Requests go out at the times of a trace, counted from its first."""
+    trace = tmp_path / "trace.csv"
+    trace.write_text("timestamp,model\n100.0,a\n100.05,a\n100.2,a\n")
+    answer, engine, _ = measured(capsys, tmp_path, "--trace", str(trace))
+    assert answer["cells"][0]["complete"] == len(engine.bodies) == 3
+
+
+def test_sessions_grow_their_history(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Agents send rounds whose history grows, each session with its own beginning."""
+    _, engine, _ = measured(
+        capsys, tmp_path, "-C", "2", "-n", "6", "--session", "3", "--think", "0"
+    )
+    lengths = sorted(len(body["messages"]) for body in engine.bodies)
+    assert lengths == [1, 1, 3, 3, 5, 5]
+
+
+def test_several_workers_share_one_load(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Two processes send what one would, and no prompt twice."""
+    answer, engine, _ = measured(capsys, tmp_path, "-C", "4", "-n", "20", "--workers", "2")
+    assert answer["cells"][0]["complete"] == 20
+    assert answer["cells"][0]["instrument"]["workers"] == 2
+    assert len({json.dumps(body) for body in engine.bodies}) == 20
+
+
+def test_a_duration_ends_a_closed_loop(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """After its time no request is begun, and those in flight end well."""
+    answer, _, _ = measured(capsys, tmp_path, "-C", "2", "--duration", "400ms")
+    (cell,) = answer["cells"]
+    assert cell["complete"] == cell["requests"] > 4
+
+
+def test_the_raw_records_come_out_again(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Export gives a row for each request and for each event; show folds the same numbers."""
+    answer, _, out = measured(capsys, tmp_path, "-C", "2", "-n", "8")
+    _, text, _ = invoke(capsys, "export", str(out))
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert [row["end"] for row in rows] == ["ok"] * 8
+    _, text, _ = invoke(capsys, "export", str(out), "--events", "--format", "jsonl")
+    assert len([json.loads(line) for line in text.splitlines()]) == 40
+    _, text, _ = invoke(capsys, "show", str(out), "--json")
+    assert json.loads(text)["cells"] == answer["cells"]
+
+
+def test_reports_are_written(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Markdown and HTML hold the loads; the page needs nothing from elsewhere."""
+    _, _, out = measured(capsys, tmp_path, "-C", "1,2", "-n", "8")
+    page, text = tmp_path / "run.html", tmp_path / "run.md"
+    status, shown, _ = invoke(
+        capsys, "show", str(out), "--html", str(page), "--markdown", str(text)
+    )
+    assert status == 0
+    assert "C2" in shown
+    assert "| C2 |" in text.read_text().replace("|  C2", "| C2")
+    assert "<svg" in page.read_text()
+    assert "http://www.w3.org" in page.read_text()
+    assert "src=" not in page.read_text()
+
+
+def test_compare_puts_like_runs_side_by_side(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """The same request at the same load is compared, without a verdict."""
+    _, _, out = measured(capsys, tmp_path, "-C", "2", "-n", "8")
+    status, text, _ = invoke(capsys, "compare", str(out), str(out), "--json")
+    assert status == 0
+    metrics = json.loads(text)["cells"][0]["metrics"]
+    assert {metric["ci"] for metric in metrics} == {None}
+
+
+def test_compare_refuses_unlike_runs(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Other prompts or another model are not the same experiment, and it is said which."""
+    (tmp_path / "a").mkdir()
+    _, _, one = measured(capsys, tmp_path / "a", "-C", "2", "-n", "8")
+    _, _, other = measured(capsys, tmp_path, "-C", "2", "-n", "8", "--prompt-tokens", "50")
+    status, _, complaint = invoke(capsys, "compare", str(one), str(other))
+    assert status == 2
+    assert "prompt.prompt_tokens" in complaint
+
+
+def test_failures_are_a_finding(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Nobody listening gives status 1 and the end code, not a throughput."""
+    status, text, _ = invoke(
+        capsys, "http://127.0.0.1:9", "-m", "m", "-n", "4", "--out", str(tmp_path / "x"), "-q"
+    )
+    assert status == 1
+    assert "× hXK" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        (["http://127.0.0.1:9"], "--model"),
+        (["http://127.0.0.1:9", "-m", "m", "-C", "0"], "1,8,64"),
+        (["http://127.0.0.1:9", "-m", "m", "--slo", "speed=1s"], "ttft"),
+        (["export", __file__], "bench"),
+    ],
+)
+def test_a_mistake_is_explained(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], hint: str
+) -> None:
+    """The operator is told what to write instead."""
+    status, _, complaint = invoke(capsys, *arguments)
+    assert status == 2
+    assert hint in complaint
+
+
+def test_ctrl_c_writes_what_was_measured(tmp_path: Path) -> None:
+    """An interrupted run leaves its file and its report, with status 130."""
+    out = tmp_path / "run.exbench"
+    with running(tokens=3, pause_s=0.01) as (url, engine):
+        command = [sys.executable, "-m", "exonerate", "bench", url, "-m", "m", "-C", "2"]
+        process = subprocess.Popen(
+            [*command, "--duration", "60s", "--out", str(out), "--json"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env={**os.environ},
+            start_new_session=True,
+        )
+        give_up_s = time.monotonic() + 20
+        while len(engine.bodies) < 10 and time.monotonic() < give_up_s:
+            time.sleep(0.02)
+        os.killpg(process.pid, signal.SIGINT)
+        text, _ = process.communicate(timeout=20)
+    answer = json.loads(text)
+    assert process.returncode == 130
+    assert answer["notes"] == ["interrupted"]
+    assert answer["cells"][0]["complete"] >= 5
+
+
+def test_the_load_side_stays_small() -> None:
+    """Neither the command nor a worker imports numpy or scipy."""
+    code = (
+        "import sys, exonerate.frontends.cli.bench, exonerate.adapters.load_worker;"
+        "print(sorted({name.partition('.')[0] for name in sys.modules} & {'numpy', 'scipy'}))"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "[]"

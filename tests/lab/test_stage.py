@@ -1,0 +1,107 @@
+"""Scenarios as real processes: they stand, they misbehave as written, and they go."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from exonerate.errors import ExonerateError
+from exonerate.lab.processes import answers
+from exonerate.lab.scenario import read_template
+from exonerate.lab.stage import staged
+
+WEDGE = """
+id = "X2"
+title = "wedges at the second round"
+[[part]]
+name = "edge"
+kind = "faulty-proxy"
+log = true
+settings = { rule = [{ when = { request_on_connection = 2 }, do = "swallow" }] }
+[[part]]
+name = "plain"
+kind = "program"
+hidden = true
+argv = ["$python", "relay.py", "${port.plain}", "${port.engine}"]
+[part.files]
+"relay.py" = '''
+import socket, sys, threading
+def pump(a, b):
+    while data := a.recv(65536):
+        b.sendall(data)
+    b.shutdown(socket.SHUT_WR)
+server = socket.create_server(("127.0.0.1", int(sys.argv[1])))
+while True:
+    client, _ = server.accept()
+    engine = socket.create_connection(("127.0.0.1", int(sys.argv[2])))
+    for pair in ((client, engine), (engine, client)):
+        threading.Thread(target=pump, args=pair, daemon=True).start()
+'''
+[[part]]
+name = "engine"
+kind = "scripted"
+settings = { model = "toy", first_byte_s = 0.0, token_s = 0.01, answer_tokens = 100 }
+[[background]]
+program = "aborter"
+at = "engine"
+options = ["--count", "2", "--after", "0.05", "--pause", "0"]
+lead_s = 0.5
+[files]
+"body.json" = "{}"
+[victim]
+rounds = 3
+think_s = 0.0
+max_tokens = 4
+deadline_s = 0.5
+[expected]
+outcome = "fault"
+[[expected.fault]]
+layer = "proxy"
+class = "drops-requests"
+hops = ["edge"]
+"""
+
+
+def silent(_text: str, _share: float | None) -> None:
+    """Progress that nobody reads."""
+
+
+def test_a_scenario_stands_misbehaves_and_goes(tmp_path: Path) -> None:
+    """The victim wedges on the staged path; the deployment file fits it; afterwards all is gone."""
+    path = tmp_path / "x2.toml"
+    path.write_text(WEDGE)
+    with staged(read_template(path), seed=1, folder=tmp_path, progress=silent) as stage:
+        deployment = tomllib.loads(stage.deployment.read_text())
+        assert [hop["name"] for hop in deployment["hop"]] == ["edge", "engine"]
+        assert deployment["hop"][0]["url"] == stage.entry_url
+        assert deployment["deployment"]["model"] == "toy"
+        assert deployment["victim"]["rounds"] == 3
+        environ = {**os.environ, **stage.client_environ}
+        ended = subprocess.run(stage.client_argv, capture_output=True, env=environ, timeout=60)
+        assert ended.returncode == 1
+        assert b'"wedged_at": 2' in ended.stdout
+        assert (tmp_path / "body.json").read_text() == "{}"
+        urls = [url.replace("http", "tcp") for url in stage.urls.values()]
+        assert all(map(answers, urls))
+    assert Path(deployment["hop"][0]["log"]).read_text().count("\n") == 2
+    for _ in range(100):
+        if not any(map(answers, urls)):
+            break
+        time.sleep(0.02)
+    assert not any(map(answers, urls))
+
+
+def test_what_is_missing_is_named(tmp_path: Path) -> None:
+    """A scenario that needs a program which is not installed says which."""
+    path = tmp_path / "x2.toml"
+    path.write_text('needs = ["no-such-proxy"]\n' + WEDGE.lstrip())
+    with (
+        pytest.raises(ExonerateError, match="X2 needs no-such-proxy"),
+        staged(read_template(path), seed=1, folder=tmp_path, progress=silent),
+    ):
+        pass
