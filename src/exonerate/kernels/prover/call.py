@@ -48,7 +48,12 @@ def capabilities_of(target: Target, *, arrays: str, device: str) -> Capabilities
     }
     dtypes = ("fp32", "fp16", "bf16") if arrays == "torch" else ("fp32", "fp16")
     return Capabilities(
-        arrays=arrays, device=device, keywords=keywords, dtypes=dtypes, versions=versions
+        arrays=arrays,
+        device=device,
+        keywords=keywords,
+        dtypes=dtypes,
+        dtypes_asked=("fp8",) if arrays == "torch" else (),
+        versions=versions,
     )
 
 

@@ -59,7 +59,7 @@ class Child:
         self._answered = False
         self._warm_up_s = START_LIMIT_S
         self._waited_s = 0.0
-        self.capabilities = Capabilities(layouts=False)
+        self.capabilities = Capabilities(layouts=False, dtypes_asked=("bf16", "fp8"))
         try:
             self._start()
         except BaseException:
@@ -136,6 +136,7 @@ class Child:
             device=shown["device"],
             keywords=frozenset(shown["keywords"]),
             dtypes=tuple(shown["dtypes"]),
+            dtypes_asked=tuple(shown["dtypes_asked"]),
             merges=bool(shown["merges"]),
             versions=dict(shown["versions"]),
         )
