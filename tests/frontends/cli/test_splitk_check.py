@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from exonerate.errors import ExonerateError
+from exonerate.frontends.cli.main import cli
 from exonerate.frontends.cli.splitk_check import check
 
 WRONG = """
@@ -64,3 +65,32 @@ def test_split_invariance_can_be_promised_within_ulps() -> None:
     """Bits move with the split count; a promise within some ulp is kept."""
     assert _check("numpy", "--level", "quick", "--promise", "split-invariant")[0] == 1
     assert _check("numpy", "--level", "quick", "--promise", "split-invariant=64")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (("--condition", "moonshine"), "`moonshine` is no condition"),
+        (("--dtype", "bf16"), "takes none of bf16"),
+        (("--replay", "nothing.npz"), "does not exist"),
+    ],
+)
+def test_what_cannot_be_asked_is_the_operators_to_mend(
+    arguments: tuple[str, str], problem: str
+) -> None:
+    """A name that is not there is answered with what there is."""
+    with pytest.raises(ExonerateError, match=problem):
+        _check("numpy", *arguments)
+
+
+def test_a_proof_is_added_to_the_case_that_is_named(tmp_path: Path) -> None:
+    """With `--case` the proof is evidence of that case; without, nothing is written."""
+    ledger = ("--ledger", str(tmp_path / "ledger.db"))
+    opened = CliRunner().invoke(cli, ["case", "open", "was it exact", *ledger])
+    case = opened.stdout.split()[-1]
+    sweep = ("splitk", "check", "numpy", "--level", "quick", "--condition", "plain")
+    done = CliRunner().invoke(cli, [*sweep, "--case", case, *ledger], standalone_mode=False)
+    assert done.return_value == 0
+    assert "added measurement-" in done.stderr
+    shown = CliRunner().invoke(cli, ["case", "show", "--case", case, *ledger])
+    assert "splitk check numpy" in shown.stdout

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from exonerate.kernels.attention_input import AttentionInput
+from exonerate.kernels.attention_input import AttentionInput, out_dtype
 from exonerate.kernels.prover import torch_arrays
 from exonerate.kernels.prover.memory import poisoned
 from exonerate.kernels.prover.placement import Placed, decode, place
@@ -48,7 +48,12 @@ def capabilities_of(target: Target, *, arrays: str, device: str) -> Capabilities
     }
     dtypes = ("fp32", "fp16", "bf16") if arrays == "torch" else ("fp32", "fp16")
     return Capabilities(
-        arrays=arrays, device=device, keywords=keywords, dtypes=dtypes, versions=versions
+        arrays=arrays,
+        device=device,
+        keywords=keywords,
+        dtypes=dtypes,
+        dtypes_asked=("fp8",) if arrays == "torch" else (),
+        versions=versions,
     )
 
 
@@ -70,16 +75,17 @@ def run(target: Target, call: Call, capabilities: Capabilities) -> Answer:
     given = call.given
     k, v, page_table = stored_kv(given, call.kv_poison)
     placed = [
-        place(name, values, given.dtype, layout=given.layout)
-        for name, values in (("q", given.q), ("k", k), ("v", v))
+        place("q", given.q, out_dtype(given.dtype), layout=given.layout),
+        place("k", k, given.dtype, layout=given.layout),
+        place("v", v, given.dtype, layout=given.layout),
     ]
     lengths = given.lengths.copy()
     out: Placed | None = None
     if call.with_out and "out" in capabilities.keywords:
         shape = (*given.q.shape[:2], given.v.shape[3])
         poison = np.full(shape, np.nan, np.float32)
-        out = place("out", poison, given.dtype, layout=given.layout)
-    hand = torch_arrays.Hands(capabilities, given.dtype)
+        out = place("out", poison, out_dtype(given.dtype), layout=given.layout)
+    hand = torch_arrays.Hands(capabilities)
     keywords = options(given, page_table, hand)
     try:
         arguments = hand.give_all(placed)
@@ -157,7 +163,7 @@ def read(
     """The answer in what the target returned, or what is wrong with it."""
     parts = result if isinstance(result, (tuple, list)) else (result,)
     if out is not None:
-        values, dtype = decode(out.view, given.dtype), given.dtype
+        values, dtype = decode(out.view, out.dtype), out.dtype
     else:
         taken = hand.read(parts[0])
         if taken is None:

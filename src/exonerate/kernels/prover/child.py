@@ -59,7 +59,7 @@ class Child:
         self._answered = False
         self._warm_up_s = START_LIMIT_S
         self._waited_s = 0.0
-        self.capabilities = Capabilities(layouts=False)
+        self.capabilities = Capabilities(layouts=False, dtypes_asked=("bf16", "fp8"))
         try:
             self._start()
         except BaseException:
@@ -136,6 +136,8 @@ class Child:
             device=shown["device"],
             keywords=frozenset(shown["keywords"]),
             dtypes=tuple(shown["dtypes"]),
+            dtypes_asked=tuple(shown["dtypes_asked"]),
+            merges=bool(shown["merges"]),
             versions=dict(shown["versions"]),
         )
 
@@ -210,14 +212,18 @@ def worker(
     arrays: str = "auto",
     device: str = "cpu",
     limit_s: float,
+    empty_lse: float | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> Child:
-    """A child that imports `module:function` and calls it."""
+    """A child that imports `module:function` and calls it; with `empty_lse` as a merge."""
     # The worker imports this very package, wherever the caller found it.
     source = str(Path(exonerate.__file__).resolve().parents[1])
     path = os.pathsep.join(filter(None, (source, os.environ.get("PYTHONPATH", ""))))
     return Child(
-        [sys.executable, "-m", "exonerate.kernels.prover.worker", target, arrays, device],
+        [
+            *(sys.executable, "-m", "exonerate.kernels.prover.worker", target, arrays, device),
+            *([] if empty_lse is None else [str(empty_lse)]),
+        ],
         introduces=True,
         limit_s=limit_s,
         environment={"PYTHONPATH": path, **(environment or {})},

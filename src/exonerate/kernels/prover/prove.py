@@ -18,9 +18,10 @@ from exonerate.core.exactness import (
     Proof,
     Property,
 )
+from exonerate.errors import ExonerateError
 from exonerate.kernels.prover import catalogue, options_catalogue, saved
 from exonerate.kernels.prover.judge import Judge
-from exonerate.kernels.prover.runner import Runner
+from exonerate.kernels.prover.runner import Capabilities, Runner
 from exonerate.kernels.prover.shrink import shrink
 from exonerate.kernels.prover.trial import Judgement, Measurement, Trial, Violation
 
@@ -98,7 +99,7 @@ def prove(runner: Runner, sweep: Sweep, progress: Progress) -> Proof:
     began = time.monotonic()
     judge = Judge(runner, partial_dtype=sweep.partial_dtype, ulp_allowed=sweep.ulp_allowed)
     seen = _Seen()
-    planned = _planned(sweep, sweep.dtypes or runner.capabilities.dtypes)
+    planned = _planned(sweep, _formats(sweep, runner.capabilities, seen))
     without: set[str] = set()
     for number, trial in enumerate(planned):
         dtype = trial.given.dtype
@@ -137,7 +138,28 @@ def replay(runner: Runner, sweep: Sweep, file: Path) -> Proof:
     return _proof(runner, sweep, seen, time.monotonic() - began)
 
 
+def _formats(sweep: Sweep, capabilities: Capabilities, seen: _Seen) -> list[str]:
+    """The formats to try; one that the target's arrays cannot have is not examined."""
+    possible = (*capabilities.dtypes, *capabilities.dtypes_asked)
+    for dtype in sweep.dtypes:
+        if dtype not in possible:
+            seen.not_examined[f"{dtype}: {capabilities.arrays} arrays have no such format"] = None
+    formats = [dtype for dtype in sweep.dtypes or capabilities.dtypes if dtype in possible]
+    if not formats:
+        raise ExonerateError(
+            f"`{sweep.target}` takes none of {', '.join(sweep.dtypes)}",
+            f"its arrays can be {', '.join(possible)}; NumPy has no bf16, torch has",
+        )
+    return formats
+
+
 def _planned(sweep: Sweep, dtypes: Sequence[str]) -> list[Trial]:
+    known = {entry.name for entry in catalogue.CONDITIONS}
+    for name in sweep.conditions:
+        if name not in known:
+            raise ExonerateError(
+                f"`{name}` is no condition of the sweep", f"choose from {', '.join(sorted(known))}"
+            )
     return [
         trial
         for dtype in dtypes
