@@ -59,7 +59,7 @@ def template(tmp_path: Path, text: str = SMALL) -> Template:
 
 def drawn(one: Template, seed: int = 1) -> Scenario:
     """The scenario of a seed on made-up ports."""
-    ports = {name: 20000 + index for index, name in enumerate(one.part_names)}
+    ports = {name: 20000 + index for index, name in enumerate(one.port_names)}
     return draw(one, seed=seed, ports=ports)
 
 

@@ -24,7 +24,7 @@ Tables: TypeAlias = Mapping[str, object]
 PartKind: TypeAlias = Literal["llamacpp", "scripted", "faulty-proxy", "program"]
 VARIABLE = re.compile(r"\$(?:\{([a-z][\w.-]*)\}|([a-z]\w*))")
 DECOY_NAMES = ("ingress", "gateway", "sidecar", "mesh", "egress")
-DRAWING = ("vary", "choose", "decoys")
+DRAWING = ("vary", "choose", "decoys", "ports")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,10 +145,16 @@ class Template:
 
     @property
     def part_names(self) -> list[str]:
-        """The parts that need a port."""
+        """The names of the parts, in their order."""
         parts = self.tables.get("part", [])
         assert isinstance(parts, list)
         return [str(part["name"]) for part in parts if isinstance(part, Mapping) and "name" in part]
+
+    @property
+    def port_names(self) -> list[str]:
+        """Everything that needs a port: the parts, and what `ports` lists."""
+        extra = self.tables.get("ports", [])
+        return [*self.part_names, *(map(str, extra) if isinstance(extra, list) else ())]
 
 
 def read_template(path: Path) -> Template:

@@ -109,7 +109,7 @@ def _drawn_with_ports(
     template: Template, seed: int, folder: Path
 ) -> tuple[Scenario, dict[str, int]]:
     decoys = decoys_of(template, seed)
-    names = [*template.part_names, *decoys.values()]
+    names = [*template.port_names, *decoys.values()]
     ports = dict(zip(names, free_ports(len(names)), strict=True))
     scenario = draw(template, seed=seed, ports=ports, folder=str(folder))
     parts = list(scenario.part)
