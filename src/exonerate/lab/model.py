@@ -229,3 +229,18 @@ def _storage_error(error: OSError, folder: Path) -> ExonerateError:
         f"the model cannot be kept in `{folder}`: {error.strerror or error}",
         "name a folder that can be written: `export EXONERATE_CACHE=/some/folder`",
     )
+
+
+def main() -> int:
+    """Print where the model is; fetch it first when it is not there."""
+    try:
+        path = fetch_model(None, lambda text, fraction: None)
+    except ExonerateError as error:
+        sys.stderr.write(f"error: {error.problem}\n\nhint: {error.hint}\n")
+        return 2
+    sys.stdout.write(f"{path}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
