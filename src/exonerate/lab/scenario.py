@@ -199,8 +199,8 @@ def builtin_scenarios() -> list[Template]:
     return sorted(templates, key=lambda template: _natural(template.id))
 
 
-def _natural(name: str) -> list[tuple[int, str]]:
-    return [(int(part or 0), word) for word, part in re.findall(r"(\D*)(\d*)", name)]
+def _natural(name: str) -> list[tuple[str, int]]:
+    return [(word, int(number or 0)) for word, number in re.findall(r"(\D*)(\d*)", name)]
 
 
 def draw(template: Template, *, seed: int, ports: Mapping[str, int], folder: str = ".") -> Scenario:
