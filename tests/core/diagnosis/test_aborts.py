@@ -7,6 +7,7 @@ from exonerate.core.deployment.parse import parse_deployment
 from exonerate.core.diagnosis.aborts import aborts
 from exonerate.core.diagnosis.facts import read_facts
 from exonerate.core.diagnosis.inquiries import abort_scene
+from exonerate.core.json_types import JsonObject
 from exonerate.core.scene import Event
 from exonerate.core.scene_json import event_to_json, scene_to_json
 from exonerate.core.wire.exchange import ConnectionFacts, Exchange
@@ -40,7 +41,7 @@ def observed(running_after: dict[str, float]) -> dict[str, str]:
         for tenth in range(2, 40):
             at = begun + tenth * NS // 10
             running = 1.0 if at <= begun + NS else after
-            data = {"hop": "engine", "values": {"running": running}}
+            data: JsonObject = {"hop": "engine", "values": {"running": running}}
             events.append(Event("counters@engine/abort", at, "metrics", data))
     records = start_records(World(lambda _: None))  # type: ignore[arg-type,return-value]  # unused
     records.append(record(records, "scene_planned", {"scene": scene_to_json(scene)}))

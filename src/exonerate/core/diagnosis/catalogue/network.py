@@ -17,6 +17,7 @@ SILENT_DROP = SuspectClass(
         "beyond": frozenset({"ok", "slow"}),
         "engine-meanwhile": frozenset({"idle"}),
         "request-left": frozenset({"yes"}),
+        "request-read": frozenset({"read"}),
         "ended-by": frozenset({"us"}),
     },
     needs=("keepalive-flip",),
