@@ -183,6 +183,7 @@ CANCEL_NOT_PROPAGATED = SuspectClass(
     mechanism="does not tell the engine when a client leaves, so that it works for nobody",
     predicts={
         "request-read": _any("read"),
+        "through": _any("slow", "hang", "mixed"),
         "engine-meanwhile": _any("queueing", "progressing"),
         "abort-through": _any("kept"),
         "abort-beyond": _any("freed"),
