@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -204,3 +205,16 @@ def test_a_read_without_a_stamp_falls_back_to_the_time_of_the_read() -> None:
     reads = KeptReads()
     reads.keep(b"x", NO_STAMP, (5, 9))
     assert reads.stamps_ns(offset_ns=1) == ([9], False)
+
+
+def test_no_answer_leaves_garbage_behind() -> None:
+    """The load worker runs without a collector, so nothing may hold itself."""
+    gc.collect()
+    gc.disable()
+    try:
+        for contents in ([HEAD, TAIL], [HEAD[:20], HEAD[20:], TAIL], [b"garbage"]):
+            load_facts(contents)
+            careful_facts(contents)
+        assert gc.collect() == 0
+    finally:
+        gc.enable()
