@@ -60,7 +60,8 @@ class Finding:
     """One way in which a property does not hold, with the smallest input found that shows it.
 
     Args:
-        condition: what the input is about
+        condition: name of what the input is about
+        why: what it is about, and who has failed there
         broken: a promised property is broken; otherwise it is only told
         saved: file from which it can be replayed; empty when nothing was saved
     """
@@ -72,6 +73,7 @@ class Finding:
     splits: int
     what: str
     shape: JsonObject
+    why: str = ""
     saved: str = ""
 
 
@@ -234,6 +236,7 @@ def proof_document(proof: Proof) -> JsonObject:
             {
                 "property": finding.property.value,
                 "condition": finding.condition,
+                "why": finding.why,
                 "broken": finding.broken,
                 "dtype": finding.dtype,
                 "splits": finding.splits,

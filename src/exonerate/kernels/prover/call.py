@@ -41,6 +41,8 @@ def capabilities_of(target: Target, *, arrays: str, device: str) -> Capabilities
     keywords = frozenset(KEYWORDS & parameters.keys())
     if arrays == "auto":
         arrays = "torch" if _uses_torch(target) else "numpy"
+    if arrays == "torch" and device != "cpu":
+        torch_arrays.touch(device)
     versions: dict[str, str] = {
         name: str(getattr(sys.modules[name], "__version__", "unknown"))
         for name in ("numpy", "torch", "triton", "flashinfer", "flash_attn")
@@ -67,7 +69,12 @@ def _uses_torch(target: Target) -> bool:
         for value in getattr(inspect.unwrap(target), "__globals__", {}).values()
         if inspect.ismodule(value)
     }
-    return any(name.split(".")[0] in {"torch", "triton", "flashinfer"} for name in names)
+    if any(name.split(".")[0] in {"torch", "triton", "flashinfer"} for name in names):
+        return True
+    try:  # it may import torch only when it is called
+        return "import torch" in inspect.getsource(target)
+    except (OSError, TypeError):
+        return False
 
 
 def run(target: Target, call: Call, capabilities: Capabilities) -> Answer:

@@ -234,6 +234,7 @@ def _finding(
         splits=violation.splits,
         what=violation.what,
         shape=dict(small.given.shape()),
+        why=catalogue.why(trial.condition),
         saved=path,
     )
 
