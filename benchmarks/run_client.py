@@ -123,9 +123,7 @@ def _bare(url: str, concurrency: int, requests: int, batch_ms: float) -> dict[st
     }
 
 
-def _ours(
-    url: str, concurrency: int, requests: int, out: Path, batch_ms: float
-) -> dict[str, Any]:
+def _ours(url: str, concurrency: int, requests: int, out: Path, batch_ms: float) -> dict[str, Any]:
     before, used = stats(url), children_cpu_s()
     answer = bench(url, concurrency, requests, out, batch_ms)
     after, used = stats(url), children_cpu_s() - used
@@ -316,7 +314,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--burners", type=int, default=0)
     parser.add_argument("--requests", type=int, default=20_000)
-    parser.add_argument("--batch-ms", type=float, default=0.0)
+    parser.add_argument("--batch-ms", type=float, default=0.5)
     parser.add_argument("command", nargs="*")
     options = parser.parse_args()
     plays = {"cpu": play_cpu, "truth": play_truth, "scale": play_scale, "peer": play_peer}

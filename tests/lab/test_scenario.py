@@ -59,7 +59,7 @@ def template(tmp_path: Path, text: str = SMALL) -> Template:
 
 def drawn(one: Template, seed: int = 1) -> Scenario:
     """The scenario of a seed on made-up ports."""
-    ports = {name: 20000 + index for index, name in enumerate(one.part_names)}
+    ports = {name: 20000 + index for index, name in enumerate(one.port_names)}
     return draw(one, seed=seed, ports=ports)
 
 
@@ -103,6 +103,13 @@ def test_builtin_scenarios_can_be_drawn(one: Template) -> None:
                 parse_behaviour(part.settings)
             if part.kind == "scripted":
                 parse_script(part.settings)
+
+
+def test_builtin_scenarios_are_in_the_order_of_their_numbers() -> None:
+    """P2 stands before P10, and all P before all S; no id comes twice."""
+    ids = [one.id for one in builtin_scenarios()]
+    assert ids.index("P2") < ids.index("P10") < ids.index("S1") < ids.index("S58")
+    assert len(set(ids)) == len(ids)
 
 
 @pytest.mark.parametrize(

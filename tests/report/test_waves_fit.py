@@ -54,7 +54,7 @@ def test_the_verdict_comes_first_and_its_reasons_after(answer: FitAnswer) -> Non
         "not met  at least 8 distinct concurrencies: 4",
         "C = 94 against 95 at target 256",
         "C = 62 against 63 at target 256",
-        "exonerate ab TARGET_CTAS --plan --cells 94,95 --blocks 5",
+        "exonerate ab TARGET_CTAS --plan -C 94,95 --blocks 5",
     ):
         assert said in text
 

@@ -30,6 +30,7 @@ from exonerate.core.workload.summary import CellFold, CellSummary
 from exonerate.errors import ExonerateError
 
 SAMPLE_EVERY_S = 1.0
+OPEN_KINDS = ("poisson", "constant", "trace", "replay")
 COUNTERS = ("generated_tokens", "prompt_tokens", "steps", "cpu_s")
 GAUGES = ("running", "waiting", "kv_usage")
 TIME_LIMIT_S = 6 * 3600.0
@@ -124,14 +125,17 @@ class BenchResult:
 
 
 async def run_bench(
-    spec: BenchSpec, tools: BenchTools, out: Path, *, body: bytes | None = None
+    spec: BenchSpec, tools: BenchTools, out: Path, *, bodies: Sequence[bytes] = ()
 ) -> BenchResult:
-    """Play every cell and return the folded result; interrupting keeps what was measured."""
+    """Play every cell and return the folded result; interrupting keeps what was measured.
+
+    `bodies` are sent instead of seeded prompts, in turn; a replay has one for each request.
+    """
     header = spec.header(version=VERSION, wall=tools.clock.wall())
     with out.open("wb") as result:
         result.write(MAGIC)
         result.write(encode_json(header))
-        runs = [_CellRun(spec, cell, at, tools, body) for at, cell in enumerate(spec.cells)]
+        runs = [_CellRun(spec, cell, at, tools, bodies) for at, cell in enumerate(spec.cells)]
         notes: list[str] = []
         try:
             for run in runs:
@@ -165,7 +169,7 @@ class _CellRun:
     cell: BenchCell
     number: int
     tools: BenchTools
-    body: bytes | None
+    bodies: Sequence[bytes]
     facts: list[dict[str, Any]] = field(default_factory=list)
     samples: list[tuple[int, Mapping[str, float]]] = field(default_factory=list)
     result: CellResult | None = None
@@ -208,7 +212,9 @@ class _CellRun:
             "index_step": workers,
             "url": spec.url,
             "request": asdict(spec.request),
-            "body": self.body.decode() if self.body else None,
+            "bodies": [body.decode() for body in self.bodies[number::workers]]
+            if self.cell.open_loop
+            else [body.decode() for body in self.bodies],
             "plan": plan,
             "warmup_requests": spec.warmup_requests // workers,
             "deadline_s": spec.deadline_s,
@@ -251,7 +257,7 @@ class _CellReader:
 
     def __init__(self, header: JsonObject, number: int) -> None:
         cell: Any = _item(header.get("cells"), number)
-        self._open_loop = cell.get("kind") in ("poisson", "constant", "trace")
+        self._open_loop = cell.get("kind") in OPEN_KINDS
         slo: Any = header.get("slo_ms") or {}
         self._fold = CellFold(
             load=str(cell.get("name")),

@@ -32,7 +32,7 @@ def test_the_command_is_ready_to_run(founding: Table) -> None:
     """Knob, the pair of cells and the blocks."""
     first = experiments(founding, ranked(founding, TRIED), fit(founding, smooth()))[0]
     assert ab_command(first, "TARGET_CTAS") == (
-        "exonerate ab TARGET_CTAS --plan --cells 94,95 --blocks 5"
+        "exonerate ab TARGET_CTAS --plan -C 94,95 --blocks 5"
     )
 
 

@@ -69,7 +69,9 @@ def load_facts(contents: list[bytes], *, answers_before: int = 0) -> AnswerFacts
         reads.keep(content, NO_STAMP, WAKE)
         if not answer.quick or not content.endswith(EVENT_END):
             answer.look(reads)
-    if not answer.finished and not answer.careful:
+    if answer.finished:
+        answer.settle(reads)
+    elif not answer.careful:
         answer.look_closer(reads)
     return answer.facts()
 
@@ -143,6 +145,7 @@ def test_ordinary_streams_take_the_quick_way() -> None:
         if not content.endswith(EVENT_END):
             answer.look(reads)
     assert answer.finished
+    answer.settle(reads)
     assert not answer.careful
     assert answer.facts().content.meaningful_events == 20
 

@@ -85,7 +85,7 @@ def experiments(
 def ab_command(experiment: Experiment, knob: str) -> str:
     """The command that says what the experiment could show, before it is run."""
     cells = ",".join(str(cell) for cell in experiment.cells)
-    return f"exonerate ab {knob} --plan --cells {cells} --blocks {experiment.blocks or BLOCKS_MAX}"
+    return f"exonerate ab {knob} --plan -C {cells} --blocks {experiment.blocks or BLOCKS_MAX}"
 
 
 def blocks_needed(separation: float, noise: float) -> int | None:

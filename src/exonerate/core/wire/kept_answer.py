@@ -37,7 +37,6 @@ class AnswerFacts:
 
     status: int | None
     body_complete: bool
-    reusable: bool
     broken: str | None
     content: ContentFacts
     read_of_event: Sequence[int]
@@ -50,8 +49,8 @@ class RunMemory:
         self._heads: dict[bytes, Head | None] = {}
         self._answers = 0
 
-    def parse_head(self, head_bytes: bytes) -> Head | None:
-        """The final head, or None where these bytes are not just one."""
+    def quick_head(self, head_bytes: bytes) -> Head | None:
+        """The head, where it is one final head of an answer that the bulk look may be tried on."""
         if head_bytes in self._heads:
             return self._heads[head_bytes]
         if len(self._heads) >= _HEADS_REMEMBERED:
@@ -59,8 +58,8 @@ class RunMemory:
         reader = ResponseReader()
         reader.feed(head_bytes)
         head = reader.head if reader.interim_answers == 0 else None
-        self._heads[head_bytes] = head
-        return head
+        self._heads[head_bytes] = head if head is not None and is_quick(head) else None
+        return self._heads[head_bytes]
 
     def is_thorough_turn(self) -> bool:
         """The next answer's chunk sizes are to be proven."""
@@ -124,8 +123,23 @@ class LoadAnswer:
         last = max(0, self._seen - 1)
         self._read_of_event.extend([last] * self._reader.feed_eof())
 
+    @property
+    def reusable(self) -> bool:
+        """The connection may carry another request."""
+        if self._reader is not None:
+            return self._reader.reusable
+        head = self._head
+        return head is not None and "close" not in (head.header("connection") or "").lower()
+
+    def settle(self, reads: KeptReads) -> None:
+        """Digest a finished answer; the loop does this when it has nothing to read."""
+        if self._reader is None:
+            self._digest = self._digested(reads)
+            if self._digest is None:
+                self.look_closer(reads)
+
     def facts(self) -> AnswerFacts:
-        """What the answer was; it must be careful or finished."""
+        """What the answer was; it must be careful or settled."""
         if self._digest is not None and self._head is not None:
             return self._quick_facts(self._digest, self._head)
         reader = self._reader
@@ -133,7 +147,6 @@ class LoadAnswer:
         return AnswerFacts(
             status=reader.head.status if reader.head else None,
             body_complete=reader.body_complete,
-            reusable=reader.reusable,
             broken=reader.broken,
             content=reader.facts(),
             read_of_event=self._read_of_event,
@@ -143,7 +156,6 @@ class LoadAnswer:
         return AnswerFacts(
             status=head.status,
             body_complete=True,
-            reusable="close" not in (head.header("connection") or "").lower(),
             broken=None,
             content=digest.content,
             read_of_event=digest.read_of_event,
@@ -151,8 +163,8 @@ class LoadAnswer:
 
     def _look_for_head(self, reads: KeptReads) -> None:
         end = reads.blob.find(b"\r\n\r\n") + 4
-        head = self._memory.parse_head(bytes(reads.blob[:end])) if end >= 4 else None
-        if head is None or not is_quick(head):
+        head = self._memory.quick_head(bytes(reads.blob[:end])) if end >= 4 else None
+        if head is None:
             self.look_closer(reads)
             return
         self._head, self._head_bytes = head, end
@@ -162,10 +174,7 @@ class LoadAnswer:
     def _look_for_end(self, reads: KeptReads) -> None:
         blob = reads.blob
         if blob.endswith(LAST_CHUNK):
-            self._digest = self._digested(reads)
-            self.finished = self._digest is not None
-            if not self.finished:
-                self.look_closer(reads)
+            self.finished = True
         elif not blob.endswith(EVENT_END) and len(blob) > self._head_bytes:
             self._ragged = True
             if blob.endswith(b"\r\n\r\n"):

@@ -26,6 +26,7 @@ only be a key and the beginning of its value.
 
 from __future__ import annotations
 
+import struct
 from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -57,6 +58,7 @@ _SIZES: dict[bytes, int] = {
 }
 
 
+_TIMESPEC = struct.Struct("@qq")
 NO_STAMP = bytes(16)
 """Kept where the kernel gave none."""
 
@@ -104,6 +106,11 @@ class KeptReads:
         """The bytes were read; only the times are still needed."""
         self.blob.clear()
         del self.ends[:]
+
+    def last_stamp_ns(self, offset_ns: int) -> int:
+        """The stamp of the last read on the monotonic clock; 0 where the kernel gave none."""
+        second, nanosecond = _TIMESPEC.unpack(self.stamps[-16:]) if self.stamps else (0, 0)
+        return second * NS_PER_S + nanosecond - offset_ns if second else 0
 
     def stamps_ns(self, offset_ns: int) -> tuple[list[int], bool]:
         """The stamp of each read on the monotonic clock, and whether all are the kernel's."""

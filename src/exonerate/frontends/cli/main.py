@@ -58,6 +58,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "exonerate.frontends.cli.debt:debt",
         "What every standing revert costs, and whether its reason still stands.",
     ),
+    "lab": (
+        "exonerate.frontends.cli.lab:lab",
+        "Scenarios with a known culprit, and how `locate` does on them.",
+    ),
     "read": (
         "exonerate.frontends.cli.read:read",
         "Read documents and result files as graded evidence.",

@@ -17,8 +17,10 @@ SILENT_DROP = SuspectClass(
         "beyond": frozenset({"ok", "slow"}),
         "engine-meanwhile": frozenset({"idle"}),
         "request-left": frozenset({"yes"}),
+        "request-read": frozenset({"read"}),
         "ended-by": frozenset({"us"}),
     },
+    needs=("keepalive-flip",),
     flips="TCP keep-alive every second cures it",
 )
 
