@@ -179,7 +179,7 @@ def _accuracy(proof: Proof) -> str:
         return "has no measured error"
     worst = max(point.of_bound for point in proof.error_by_splits)
     if proof.verdict(Property.ACCURATE) == "broken":
-        return "leaves the error bound in the conditions listed"
+        return f"leaves the error bound of float64{_where(proof, Property.ACCURATE)}"
     return f"stays within {worst:.0%} of the error bound on ordinary inputs at every split count"
 
 
@@ -188,7 +188,8 @@ def _classes(proof: Proof) -> str:
         case "holds":
             return "puts NaN and infinity in the same places at every split count tried"
         case "broken":
-            return "turns finite answers into NaN or infinity, or back, as the split count changes"
+            where = _where(proof, Property.SAME_CLASS)
+            return f"changes finite answers to NaN or infinity, or back, with the splits{where}"
         case _:
             return "was not examined for NaN and infinity"
 
@@ -261,6 +262,14 @@ def _finding_document(finding: Finding) -> JsonObject:
         "input": finding.shape,
         "saved": finding.saved or None,
     }
+
+
+def _where(proof: Proof, check: Property) -> str:
+    """The conditions in which a property was violated, to follow what is said of it."""
+    conditions = dict.fromkeys(
+        finding.condition for finding in proof.findings if finding.property is check
+    )
+    return f" (conditions: {', '.join(conditions)})" if conditions else ""
 
 
 def _finite(value: float) -> float | None:
