@@ -94,6 +94,13 @@ def test_readme_lists_every_command() -> None:
     assert sorted(rows) == sorted(COMMANDS)
 
 
+def test_index_lists_every_page() -> None:
+    """docs/README.md leads to each page of docs/, docs/decisions/README.md to each decision."""
+    for index in (ROOT / "docs" / "README.md", ROOT / "docs" / "decisions" / "README.md"):
+        pages = {page.name for page in index.parent.glob("*.md")} - {"README.md"}
+        assert {name for name in pages if f"({name})" not in index.read_text()} == set()
+
+
 def test_command_line_page_is_up_to_date() -> None:
     """docs/cli.md is what `make docs` writes now."""
     program = ROOT / "scripts" / "write_cli_reference.py"
