@@ -25,6 +25,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from exonerate.core.deployment.model import Deployment, Hop
 from exonerate.core.deployment.topology import before, beyond, is_engine, probeable
+from exonerate.core.diagnosis.client.values import CLIENT_VALUES
 from exonerate.core.diagnosis.facts import Facts, Round, Session
 from exonerate.core.diagnosis.meanwhile import answer_held, engine_state, request_left
 from exonerate.core.diagnosis.streaming import stream_shape
@@ -47,6 +48,7 @@ VALUES: Mapping[str, tuple[str, ...]] = {
     "answer-held": ("yes", "no"),
     "ended-by": ("us", "hop", "network", "nobody"),
     "phase": ("before-head", "before-token", "after-token"),
+    **CLIENT_VALUES,
 }  # fmt: skip
 
 
