@@ -198,7 +198,7 @@ class Observatory:
 
 @contextmanager
 def observatory(
-    deployment: Deployment, place: str | Path, argv: Sequence[str]
+    deployment: Deployment, place: str | Path, argv: Sequence[str], *, stdout_to_stderr: bool
 ) -> Iterator[Observatory]:
     """Opens the tap's port and leads the program there; the port is closed on leaving.
 
@@ -228,6 +228,7 @@ def observatory(
             "arguments_rewritten": redirection.arguments,
             "proxies": dict(environment_proxies(redirection.environment)),
         },
+        stdout_to_stderr=stdout_to_stderr,
         foreground=sys.stdin.isatty(),
     )
     observing_performers: dict[type[Activity], Performer] = {

@@ -111,11 +111,14 @@ class _Relay:
         self._sockets: dict[Side, socket.socket] = {"client": client}
         self._seen: deque[tuple[Side, bytes, int]] = deque()
         self._finished: set[Side] = set()
+        self._sent_after_fin: set[Side] = set()
+        self._group: asyncio.TaskGroup | None = None
 
     async def run(self) -> None:
         try:
             if await self._dial():
                 async with asyncio.TaskGroup() as group:
+                    self._group = group
                     group.create_task(self._pass_on("client", "hop"))
                     group.create_task(self._pass_on("hop", "client"))
         except* _Over:
@@ -147,26 +150,12 @@ class _Relay:
         return True
 
     async def _pass_on(self, source: Side, target: Side) -> None:
-        loop = asyncio.get_running_loop()
-        while True:
-            try:
-                content = await loop.sock_recv(self._sockets[source], READ_BYTES)
-            except OSError:
-                self._end(source, "reset")
-            at_ns = self._clock.now()
-            if not content:
-                break
-            self._seen.append((source, content, at_ns))
-            try:
-                await loop.sock_sendall(self._sockets[target], content)
-            except OSError:
-                self._look()
-                self._end(target, "reset")
+        while content := await self._receive(source):
+            self._seen.append((source, content, self._clock.now()))
+            await self._send(target, content)
             self._look()
-            if target in self._finished:
-                await self._ask_whether_reset(target)
         self._look()
-        self._reducer.ended(source, "fin", at_ns)
+        self._reducer.ended(source, "fin", self._clock.now())
         self._finished.add(source)
         self._tell(None)
         try:
@@ -174,7 +163,24 @@ class _Relay:
         except OSError:
             self._end(target, "reset")
         if len(self._finished) == 2:
+            for side in self._sent_after_fin:
+                await self._ask_whether_reset(side)
             raise _Over
+
+    async def _receive(self, source: Side) -> bytes:
+        try:
+            return await asyncio.get_running_loop().sock_recv(self._sockets[source], READ_BYTES)
+        except OSError:
+            self._end(source, "reset")
+
+    async def _send(self, target: Side, content: bytes) -> None:
+        try:
+            await asyncio.get_running_loop().sock_sendall(self._sockets[target], content)
+        except OSError:
+            self._end(target, "reset")
+        if target in self._finished and self._group is not None:
+            self._sent_after_fin.add(target)
+            self._group.create_task(self._ask_whether_reset(target))
 
     async def _ask_whether_reset(self, side: Side) -> None:
         """Nobody reads from a side that sent FIN, so that its RST must be asked for."""

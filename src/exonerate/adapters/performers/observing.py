@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import signal
 import socket
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 
@@ -71,6 +72,8 @@ class VictimProgram:
     environment: Mapping[str, str]
     facts: JsonObject = field(default_factory=dict)
     """What the record may know of both: which variables were set, which proxies it would use."""
+    stdout_to_stderr: bool = False
+    """Where our own standard output holds an answer for a machine."""
     foreground: bool = True
     """A terminal sends Ctrl-C to the program as well; it is then not sent a second one at once."""
 
@@ -90,7 +93,9 @@ class ProgramPerformer:
         assert self._program is not None
         try:
             process = await asyncio.create_subprocess_exec(
-                *self._program.argv, env=dict(self._program.environment)
+                *self._program.argv,
+                env=dict(self._program.environment),
+                stdout=sys.stderr if self._program.stdout_to_stderr else None,
             )
         except OSError as error:
             why = f"`{activity.shown}` cannot be started: {error.strerror}"

@@ -118,6 +118,8 @@ class ConnectionReducer:
         self._unread: str | None = None
         self._unsolicited = 0
         self._under_way: _UnderWay | None = None
+        self._whole_after_fin: tuple[_UnderWay, int] | None = None
+        """An answer that came whole after the client's FIN; whether it was taken shows later."""
         self.done: list[TappedExchange] = []
 
     def connected(self, at_ns: int) -> None:
@@ -144,6 +146,9 @@ class ConnectionReducer:
         """One side sent FIN or RST."""
         if self._ends.setdefault((side, how), at_ns) != at_ns:
             return
+        if side == "client" and how == "reset" and self._whole_after_fin is not None:
+            # It had not only closed its sending side: it was gone when the answer came.
+            self._under_way, self._whole_after_fin = self._whole_after_fin[0], None
         under_way = self._under_way
         if under_way is None:
             return
@@ -158,6 +163,9 @@ class ConnectionReducer:
     def finish(self, at_ns: int) -> TappedConnection:
         """The tap lets go of the connection; its facts."""
         self._over("nobody", "open", at_ns)
+        if self._whole_after_fin is not None:
+            under_way, whole_ns = self._whole_after_fin
+            self.done.append(under_way.over("nobody", "framed", whole_ns))
         return TappedConnection(
             ordinal=self._ordinal,
             client_port=self._client_port,
@@ -220,6 +228,10 @@ class ConnectionReducer:
         under_way.answered(content, at_ns)
         if under_way.recorder.finished:
             broken = under_way.recorder.broken
+            if under_way.half_closed_ns is not None and not broken:
+                self._whole_after_fin = (under_way, at_ns)
+                self._under_way = None
+                return
             self._over("hop" if broken else "nobody", "framed", at_ns)
             if broken:
                 self._give_up_reading(broken)

@@ -120,7 +120,7 @@ def run_observed(
     place = ledger_place(where.ledger, where.config)
     progress = ProgressLine(quiet=quiet)
     try:
-        with observatory(deployment, place, program) as watching:
+        with observatory(deployment, place, program, stdout_to_stderr=quiet) as watching:
             workplace = watching.workplace
             book = CaseBook(workplace.ledger, workplace.redactor)
             title = f"what {Path(program[0]).name} and {deployment.name} do to each other"

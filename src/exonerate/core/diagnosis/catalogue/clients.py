@@ -212,7 +212,7 @@ OWN_AFFAIR = SuspectClass(
         "client-reuse": _any("sound"),
         "client-repeats": _any("no"),
         "client-route": _any("tap", "elsewhere", "nowhere"),
-        "wire": _any("ok", "errors"),
+        "wire": _any("ok"),
         "own-probe": _any("ok"),
     },
     is_fault=False,

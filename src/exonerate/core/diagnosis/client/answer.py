@@ -64,7 +64,7 @@ def handed_over_answer(judged: ClientJudgement, path: JsonObject) -> JsonObject:
     )
     if path["outcome"] == "fault":
         _beside_the_path(judged, answer)
-    elif path["outcome"] == "no_fault" and judged.observed_value("wire") == "bad":
+    elif path["outcome"] == "no_fault" and judged.failed_on_the_wire:
         _not_reproduced(judged, answer)
     return answer
 

@@ -8,7 +8,7 @@ Theory of operation
 3. A suspect at the client has to survive a second scene: the same requests sent by us, past the
    client, and where the habit itself is suspected also with the habit. It is convicted when its
    posterior is at least `CONVICTION`, nothing contradicts it, every rival of at least equal prior
-   is contradicted by an observation made twice or more, and our own requests passed three times.
+   is contradicted twice or more, and our own requests passed three times.
 4. Whatever the wire shows that the client did not do is the path's affair: the localiser goes on
    from there (`localiser.decide`), with the victim's shape taken from what it really sent.
 5. A limit of the client that is only too short because the path is late is a second fault beside

@@ -66,6 +66,12 @@ class ClientJudgement:
         """How long our own requests waited."""
         return waits(self.sessions)
 
+    @property
+    def failed_on_the_wire(self) -> bool:
+        """The client got errors or less than whole answers, and did not get over it."""
+        wire = self.observed_value("wire")
+        return wire == "bad" or (wire == "errors" and not self.observed.went_well)
+
     def observed_value(self, name: str) -> str | None:
         """The value of a sign, or None where it was not seen."""
         seen = (o.value for o in self.observations if o.observable == name)
@@ -98,7 +104,7 @@ class ClientJudgement:
             return False
         prior = top.suspect.suspect_class.prior
         rivals = [r for r in self.ratings[1:] if r.suspect.suspect_class.prior >= prior]
-        if not all(any(o.times >= 2 for o in rival.contradicted_by) for rival in rivals):
+        if not all(sum(o.times for o in rival.contradicted_by) >= 2 for rival in rivals):
             return False
         own = next((o for o in self.observations if o.observable == "own-probe"), None)
         if own is None or own.times < OWN_TRIES_MIN or own.value == "fails":

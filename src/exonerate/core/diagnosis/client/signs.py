@@ -120,7 +120,7 @@ def _exit(observed: Observed) -> Observation:
 
 def _route(observed: Observed) -> Observation:
     if observed.connections:
-        count = len(observed.connections)
+        count = len(observed.connections) + len(observed.exchanges)
         return Observation(CLIENT, "client-route", "tap", count, count)
     peers = Counter(
         f"{row.peer}:{row.peer_port}"
@@ -207,6 +207,8 @@ def _left_by_client(round_: TappedExchange) -> bool:
 def _is_half_closed(round_: TappedExchange) -> bool:
     """FIN right behind the request, before any byte of an answer: it still wanted to read."""
     if round_.half_closed_ns is None or round_.request_ended_ns is None:
+        return False
+    if round_.hop_closed_ns is not None:
         return False
     promptly = seconds_between(round_.request_ended_ns, round_.half_closed_ns) <= HALF_CLOSE_S_MAX
     first_ns = round_.exchange.first_byte_ns

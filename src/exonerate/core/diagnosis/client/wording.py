@@ -34,7 +34,7 @@ _TEXTS: Mapping[tuple[str, str], str] = {
     ("client-reuse", "after-close"): "it asked on a connection that the hop had already closed",
     ("client-repeats", "no"): "it did not ask again what had been answered",
     ("client-repeats", "answered"): "it asked the very same again after a whole answer",
-    ("client-route", "tap"): "its connections came to the tap",
+    ("client-route", "tap"): "its connections and requests came to the tap",
     ("client-route", "env-proxy"): "it talked to the proxy that its environment names",
     ("client-route", "elsewhere"): "it talked to somebody else than the tap",
     ("client-route", "nowhere"): "it opened no connection",
