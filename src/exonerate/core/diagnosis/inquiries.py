@@ -35,6 +35,8 @@ GIVE_UP_RATIO = 20.0
 COUNTER_SAMPLES_MAX = 400
 COUNTER_PERIOD_S = 0.25
 SOCKET_PERIOD_S = 0.1
+WATCH_FIRST_S = 0.5
+"""The sockets are read before the first request, so that its bytes can be told from older ones."""
 SOCKET_SAMPLES_MAX = 2000
 ABORT_TOKENS = 600
 ABORT_AFTER_S = 1.5
@@ -169,6 +171,7 @@ def _session(deployment: Deployment, hop: Hop, shape: Shape, seed: int) -> Probe
         connection=victim.connection,
         think_s=victim.think_s * factor,
         deadline_s=victim.deadline_s,
+        start_s=WATCH_FIRST_S,
     )
 
 

@@ -22,6 +22,7 @@ BURST_FRACTION = 0.2
 
 CLUSTER_GAP_MS = 5.0
 """Tokens that arrive closer together than this came together."""
+LATE_SHARE, EARLY_SHARE, PORTIONS_SHARE_MAX = 0.4, 0.2, 0.1
 SMOOTH_SHARE_MIN = 0.8
 JERKY_FRACTION = 0.6
 """A stream is jerky when the reference is smooth and it has this share of its separate arrivals."""
@@ -33,13 +34,25 @@ def stream_shape(session: Session, reference: Sequence[Session]) -> str:
     other = [r for peer in reference for r in peer.rounds if spread_ms(r) is not None]
     if not own or not other or _typical_spread(other) < SPREAD_MS_MIN:
         return "ok"
-    if _typical_spread(own) < BURST_FRACTION * _typical_spread(other):
+    if _typical_spread(own) < BURST_FRACTION * _typical_spread(other) or _held_back(own, other):
         return "burst"
     smooth = median(separate_share(r) for r in other)
     if smooth >= SMOOTH_SHARE_MIN:
         merged = median(separate_share(r) for r in own) < JERKY_FRACTION * smooth
         return "jerky" if merged else "ok"
     return "ok"
+
+
+def _held_back(own: Sequence[Round], other: Sequence[Round]) -> bool:
+    """A buffer that fills and empties: a few large portions, the first of them late.
+
+    The first token comes after `LATE_SHARE` of the whole time, where it comes before `EARLY_SHARE`
+    of it past the hop.
+    """
+    few = median(separate_share(r) for r in own) <= PORTIONS_SHARE_MAX
+    late = median(r.wait_s / r.total_s for r in own) >= LATE_SHARE
+    early = median(r.wait_s / r.total_s for r in other) <= EARLY_SHARE
+    return few and late and early
 
 
 def separate_share(round_: Round) -> float:
