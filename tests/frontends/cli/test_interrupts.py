@@ -67,6 +67,18 @@ WORKS = {
     "breaks": WORK_THAT_BREAKS,
     "just ended": WORK_THAT_JUST_ENDED,
 }
+CUT_SHORT = "cut short"
+WORK_CUT_SHORT = """
+    from exonerate.frontends.cli.interrupts import run_async
+    async def work():
+        say("working")
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            return "what was seen so far"
+    say(run_async(work(), may_be_cut_short=True))
+    return 130
+"""
 ENDING = """
 main.COMMANDS["play"] = ("__main__:play", "")
 main.main(["play"])
@@ -78,7 +90,7 @@ class Played:
 
     def __init__(self, folder: Path, work: str, *wrapper: str) -> None:
         script = folder / "play_a_command.py"
-        script.write_text(BEGINNING + WORKS[work] + ENDING)
+        script.write_text(BEGINNING + {**WORKS, CUT_SHORT: WORK_CUT_SHORT}[work] + ENDING)
         self.process = subprocess.Popen(
             [*wrapper, sys.executable, str(script)],
             stdout=subprocess.PIPE,
@@ -114,6 +126,13 @@ def test_an_impatient_second_ctrl_c_does_not_break_the_clean_up(tmp_path: Path, 
     status, out, err = command.ended()
     assert (status, out) == (130, "cleaned up\n")
     assert err.count("ending what was started") == 1
+
+
+def test_work_may_answer_a_signal_with_what_it_has(tmp_path: Path) -> None:
+    """A benchmark that is cut short still shows what it measured."""
+    command = Played(tmp_path, CUT_SHORT)
+    command.process.send_signal(signal.SIGINT)
+    assert command.ended() == (130, "what was seen so far\n", "")
 
 
 def test_a_command_under_nohup_survives_the_terminal(tmp_path: Path) -> None:

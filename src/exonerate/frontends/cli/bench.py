@@ -111,7 +111,7 @@ def run(**given: Any) -> int:
     authorization(spec.request)
     out = files["out"] or Path(f"bench-{datetime.now(UTC):%Y%m%dT%H%M%SZ}.exbench")  # noqa: TID251  # a file's name
     tools = BenchTools(SystemClock(), run_worker, _engine(spec), LiveView(quiet=quiet))
-    result = run_async(_measure(spec, tools, out, bodies))
+    result = run_async(_measure(spec, tools, out, bodies), may_be_cut_short=True)
     _report(result, out, markdown=files["markdown"], html=files["html"], as_json=as_json)
     return _status(result)
 

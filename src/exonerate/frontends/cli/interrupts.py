@@ -83,8 +83,12 @@ def leave() -> None:
             signal.signal(number, signal.SIG_IGN)
 
 
-def run_async(work: Coroutine[Any, Any, T]) -> T:
+def run_async(work: Coroutine[Any, Any, T], *, may_be_cut_short: bool = False) -> T:
     """Run the coroutine to its end; a signal cancels it and lets it clean up.
+
+    Args:
+        work: what to run.
+        may_be_cut_short: the coroutine answers its cancellation with what it has so far.
 
     Raises:
         KeyboardInterrupt: a signal ended it, even where the coroutine had just finished.
@@ -103,7 +107,7 @@ def run_async(work: Coroutine[Any, Any, T]) -> T:
         # A signal may come before the loop runs; what never began must not complain of it.
         watched.close()
         work.close()
-    if _STATE.first_s != before_s:
+    if _STATE.first_s != before_s and not may_be_cut_short:
         raise KeyboardInterrupt
     return result
 
