@@ -123,9 +123,7 @@ def _bare(url: str, concurrency: int, requests: int, batch_ms: float) -> dict[st
     }
 
 
-def _ours(
-    url: str, concurrency: int, requests: int, out: Path, batch_ms: float
-) -> dict[str, Any]:
+def _ours(url: str, concurrency: int, requests: int, out: Path, batch_ms: float) -> dict[str, Any]:
     before, used = stats(url), children_cpu_s()
     answer = bench(url, concurrency, requests, out, batch_ms)
     after, used = stats(url), children_cpu_s() - used

@@ -6,6 +6,7 @@ absent from the answers.
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -28,12 +29,19 @@ def processes_listening_on(port: int) -> list[int]:
 
 def socket_inodes(pids: Iterable[int]) -> set[int]:
     """The inodes of every socket that these processes hold."""
-    found: set[int] = set()
-    for pid in pids:
-        try:
-            links = [entry.readlink().name for entry in (_PROC / str(pid) / "fd").iterdir()]
-        except OSError:
-            continue
-        matches = (_SOCKET_LINK.fullmatch(link) for link in links)
-        found.update(int(match.group(1)) for match in matches if match)
+    links = (link for pid in pids for link in _descriptors(pid))
+    matches = (_SOCKET_LINK.fullmatch(link) for link in links)
+    return {int(match.group(1)) for match in matches if match}
+
+
+def _descriptors(pid: int) -> list[str]:
+    """What each descriptor of a process leads to; one that is closed meanwhile is left out."""
+    found: list[str] = []
+    try:
+        entries = list((_PROC / str(pid) / "fd").iterdir())
+    except OSError:
+        return found
+    for entry in entries:
+        with contextlib.suppress(OSError):
+            found.append(entry.readlink().name)
     return found

@@ -48,10 +48,11 @@ class Passage:
     elsewhere: bool = False
 
 
-def passage(facts: Facts, session: Session, hop: Hop, deployment: Deployment) -> Passage | None:
-    """What became of the waiting or failed request at a hop; None if it was not seen."""
-    round_ = session.waiting
-    if round_ is None or is_engine(hop):
+def passage(
+    facts: Facts, session: Session, round_: Round, hop: Hop, deployment: Deployment
+) -> Passage | None:
+    """What became of one request of a session at a hop; None if it was not seen."""
+    if is_engine(hop):
         return None
     others = _others_under_way(facts, round_, {h.name for h in before(deployment, hop.name)})
     watched = _Watched(facts, session.scene, round_, tuple(others))
@@ -121,7 +122,7 @@ class _Watched:
 
     def to_next(self, hop: Hop) -> Passage | None:
         """Seen on the connections to the next hop."""
-        ours = _own_ports(self.facts)
+        ours = self.facts.own_ports
         return self._judge(hop, lambda sample: _connections(sample, hop, ours), None)
 
     def _judge(
@@ -131,7 +132,7 @@ class _Watched:
         deployment: Deployment | None,
     ) -> Passage | None:
         begun = self.round.exchange.begun_ns
-        samples = [s for s in self.facts.sockets if s.hop == hop.name and s.scene == self.scene]
+        samples = self.facts.sockets.get((self.scene, hop.name), ())
         earlier = [s for s in samples if s.at_ns <= begun]
         during = _during(self.facts, self.scene, hop.name, self.round)
         if not earlier or any(s.rows is None for s in [earlier[-1], *during]):
@@ -160,9 +161,8 @@ def _during(facts: Facts, scene: str, hop: str, round_: Round) -> list[SocketSam
     """Readings while the round lasted, and shortly after it when it failed at once."""
     begun, ended = round_.exchange.begun_ns, round_.exchange.ended_ns
     until = max(ended, begun + AFTERMATH_NS)
-    return [
-        s for s in facts.sockets if s.hop == hop and s.scene == scene and begun < s.at_ns <= until
-    ]
+    samples = facts.sockets.get((scene, hop), ())
+    return [s for s in samples if begun < s.at_ns <= until]
 
 
 def _others_under_way(facts: Facts, own: Round, passing: set[str]) -> list[int]:
@@ -221,7 +221,7 @@ def _onward(sample: SocketSample) -> dict[str, Carried]:
     }
 
 
-def _connections(sample: SocketSample, hop: Hop, ours: set[int]) -> dict[str, Carried]:
+def _connections(sample: SocketSample, hop: Hop, ours: frozenset[int]) -> dict[str, Carried]:
     """Connections to the hop by the port of their client side; our own are left out.
 
     Both ends of a connection show on one host; either end's counters will do.
@@ -245,13 +245,13 @@ def _connections(sample: SocketSample, hop: Hop, ours: set[int]) -> dict[str, Ca
 
 def _held_in_round(facts: Facts, scene: str, round_: Round, hop: Hop) -> str | None:
     exchange = round_.exchange
-    samples = [s for s in facts.sockets if s.hop == hop.name and s.scene == scene]
+    samples = facts.sockets.get((scene, hop.name), ())
     earlier = [s for s in samples if s.at_ns <= exchange.begun_ns]
     first = exchange.first_token_ns or exchange.ended_ns
     during = [s for s in samples if exchange.begun_ns < s.at_ns < first]
     if not earlier or len(during) < 2 or any(s.rows is None for s in [earlier[-1], *during]):
         return None
-    ours = _own_ports(facts)
+    ours = facts.own_ports
     base = _connections(earlier[-1], hop, ours)
     carried = [
         sum(
@@ -261,15 +261,6 @@ def _held_in_round(facts: Facts, scene: str, round_: Round, hop: Hop) -> str | N
         for sample in during
     ]
     return "yes" if len({value for value in carried if value > 0}) >= 2 else "no"
-
-
-def _own_ports(facts: Facts) -> set[int]:
-    return {
-        round_.exchange.connection.local_port
-        for session in facts.sessions
-        for round_ in session.rounds
-        if round_.exchange.connection.local_port is not None
-    }
 
 
 def _port(hop: Hop) -> int:

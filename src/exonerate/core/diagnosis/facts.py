@@ -117,7 +117,10 @@ class Facts:
     scenes: tuple[Scene, ...]
     sessions: tuple[Session, ...]
     counters: tuple[CounterSample, ...]
-    sockets: tuple[SocketSample, ...]
+    sockets: Mapping[tuple[str, str], tuple[SocketSample, ...]]
+    """Readings by scene and hop, in the order of their stamps."""
+    own_ports: frozenset[int]
+    """Local ports of every connection that a probe of ours used."""
     began_ns: int
     ended_ns: int
 
@@ -150,7 +153,8 @@ def read_facts(records: Sequence[Record]) -> Facts:
         scenes=tuple(scenes.values()),
         sessions=tuple(sessions),
         counters=tuple(counters),
-        sockets=tuple(sockets),
+        sockets=_by_scene_and_hop(sockets),
+        own_ports=_own_ports(sessions),
         began_ns=min(stamps, default=0),
         ended_ns=max(stamps, default=0),
     )
@@ -245,6 +249,24 @@ def _sockets(scene: str, events: Sequence[Event]) -> list[SocketSample]:
         sample = SocketSample(scene, hop, event.at_ns, last.get(hop), process.get(hop, False))
         found.append(sample)
     return found
+
+
+def _by_scene_and_hop(
+    samples: Sequence[SocketSample],
+) -> dict[tuple[str, str], tuple[SocketSample, ...]]:
+    grouped: dict[tuple[str, str], list[SocketSample]] = {}
+    for sample in sorted(samples, key=lambda sample: sample.at_ns):
+        grouped.setdefault((sample.scene, sample.hop), []).append(sample)
+    return {key: tuple(group) for key, group in grouped.items()}
+
+
+def _own_ports(sessions: Sequence[Session]) -> frozenset[int]:
+    return frozenset(
+        round_.exchange.connection.local_port
+        for session in sessions
+        for round_ in session.rounds
+        if round_.exchange.connection.local_port is not None
+    )
 
 
 def _object(value: object) -> JsonObject:

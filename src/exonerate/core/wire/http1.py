@@ -156,7 +156,7 @@ class ResponseReader:
             if self.interim_answers > INTERIM_ANSWERS_MAX:
                 return self._broken(parts, "endless-interim-answers")
             return bool(self._buffer)
-        headers = _parse_headers(lines[1:])
+        headers = parse_headers(lines[1:])
         if headers is None:
             return self._broken(parts, "bad-header")
         framing, length = _framing(status, headers)
@@ -247,7 +247,7 @@ class ResponseReader:
 _Step: TypeAlias = Callable[[ResponseReader, list[Part]], bool]
 
 
-def _parse_headers(lines: list[bytes]) -> Headers | None:
+def parse_headers(lines: list[bytes]) -> Headers | None:
     """Lower-case names and stripped values, or None where a line is no header field."""
     headers: list[tuple[str, str]] = []
     for line in lines:

@@ -65,6 +65,7 @@ IDLE_TIMER = SuspectClass(
     prior=0.12,
     mechanism="closes an answer that was silent for longer than its timer",
     predicts={
+        "request-read": _any("read"),
         "through": _any("cut", "server-error", "no-answer"),
         "beyond": _any("ok", "slow"),
         "ended-by": _any("hop"),
@@ -81,6 +82,7 @@ TOTAL_TIMER = SuspectClass(
     prior=0.06,
     mechanism="closes an answer that took longer than its timer, silent or not",
     predicts={
+        "request-read": _any("read"),
         "through": _any("cut", "server-error", "no-answer"),
         "beyond": _any("ok", "slow"),
         "ended-by": _any("hop"),
@@ -98,6 +100,7 @@ REQUEST_REFUSED = SuspectClass(
     prior=0.08,
     mechanism="refuses the request by its size, content or framing",
     predicts={
+        "request-read": _any("read"),
         "through": _any("refused", "no-answer"),
         "beyond": _any("ok", "slow"),
         "ended-by": _any("hop"),
@@ -115,8 +118,9 @@ CORRUPTION = SuspectClass(
     prior=0.08,
     mechanism="changes, loses or invents bytes of the answer",
     predicts={
-        "through": _any("corrupt", "lost-ending"),
+        "through": _any("corrupt", "lost-ending", "ok"),
         "beyond": _any("ok", "slow"),
+        "same-text": _any("differs"),
         "defect-kind": _any("transport"),
     },
     flips="the same answer past the hop is whole",
@@ -132,6 +136,7 @@ PERIODIC_KILL = SuspectClass(
         "beyond": _any("ok", "slow"),
         "ended-by": _any("hop"),
         "ended-after": _any("varying"),
+        "period": _any("regular"),
     },
     needs=("period",),
     flips="changing the period moves the cuts",
@@ -143,6 +148,7 @@ STALE_UPSTREAM_POOL = SuspectClass(
     prior=0.05,
     mechanism="sends on a pooled connection that the next hop has already closed",
     predicts={
+        "request-read": _any("read"),
         "through": _any("server-error", "hang", "no-answer"),
         "beyond": _any("ok", "slow"),
         "engine-meanwhile": _any("idle"),
@@ -159,6 +165,7 @@ BREAKER_OPEN = SuspectClass(
     prior=0.04,
     mechanism="has taken healthy workers out after earlier errors",
     predicts={
+        "request-read": _any("read"),
         "through": _any("server-error"),
         "beyond": _any("ok", "slow"),
         "ended-by": _any("hop"),
@@ -177,6 +184,8 @@ CANCEL_NOT_PROPAGATED = SuspectClass(
     prior=0.05,
     mechanism="does not tell the engine when a client leaves, so that it works for nobody",
     predicts={
+        "request-read": _any("read"),
+        "through": _any("slow", "hang"),
         "engine-meanwhile": _any("queueing", "progressing"),
         "abort-through": _any("kept"),
         "abort-beyond": _any("freed"),
@@ -192,6 +201,7 @@ RETRY_MULTIPLICATION = SuspectClass(
     prior=0.05,
     mechanism="sends a request again without cancelling the first: the engine does it twice",
     predicts={
+        "request-read": _any("read"),
         "through": _any("slow", "hang", "ok"),
         "request-left": _any("yes", "answered"),
         "request-copies": _any("several"),
@@ -204,13 +214,18 @@ SICK_WORKER = SuspectClass(
     slug="sick-worker",
     layer="router",
     roles=("router",),
-    prior=0.08,
+    prior=0.12,
     mechanism="keeps sending a share of the requests to a worker that does not answer",
     predicts={
+        "request-read": _any("read"),
         "through": _any("hang", "slow", "server-error"),
         "beyond": _any("ok", "slow"),
         "request-left": _any("yes", "answered"),
         "left-to": _any("elsewhere"),
+        "beyond-meanwhile": _any("ok"),
+        "fails-at": _any("varying", "same-request", "first-request"),
+        "ended-by": _any("us", "hop"),
+        "phase": _any("before-head"),
         "engine-meanwhile": _any("idle"),
     },
     needs=("left-to",),
