@@ -19,6 +19,7 @@ demo: $(STAMP)
 test: $(STAMP)
 	scripts/check $(BIN)
 	$(BIN)/python -m pytest
+	@echo "Not part of it: PostgreSQL (make lab), torch and Triton (make test-kernels)."
 
 check: $(STAMP)
 	scripts/check $(BIN)

@@ -1,7 +1,11 @@
-"""Writes docs/cli.md from the help texts of the commands; `make docs` runs it, a test compares."""
+"""Writes docs/cli.md from the help texts of the commands; with --check, only compares.
+
+A program of its own, because a command keeps the help option of whoever asked it first.
+"""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -47,4 +51,6 @@ def _helps(command: click.Command, words: tuple[str, ...]) -> Iterator[tuple[tup
 
 
 if __name__ == "__main__":
+    if "--check" in sys.argv[1:]:
+        sys.exit(0 if PAGE.read_text() == reference() else "docs/cli.md is old: run `make docs`")
     PAGE.write_text(reference())

@@ -188,6 +188,8 @@ class _Session:
             connection = await self._connect(recorder)
             connection.send(request.content)
             recorder.request_bytes = len(request.content)
+            if self._session.half_close and not self._address.secure:
+                await connection.end_sending()
             ending = await self._receive(connection, recorder)
         except ConnectionLost as lost:
             ended_ns = self._clock.now()

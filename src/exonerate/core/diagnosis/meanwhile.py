@@ -10,10 +10,11 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from exonerate.core.diagnosis.facts import CounterSample, Facts, Round, Session
-from exonerate.core.instant import NS_PER_MS
+from exonerate.core.instant import NS_PER_MS, seconds_between
 
 SAMPLES_MIN = 3
 PROGRESS_COUNTERS = ("steps", "generated_tokens", "prompt_tokens")
+FLAT_S_MIN, STUCK_S_MIN = 1.0, 3.0
 COUNTER_LAG_NS = 150 * NS_PER_MS
 
 
@@ -38,13 +39,22 @@ def _window(samples: Iterable[CounterSample], engine: str, failed: Round) -> lis
 
 
 def _state_of(samples: Sequence[CounterSample], facts: Facts, failed: Round) -> str | None:
-    """First the load of others, then what the engine did while it had only our waiting one."""
+    """Judge what moved and who explains it.
+
+    Where nothing moved at all, the load alone tells: requests that are held, or none. Where
+    something moved, it is for others if there is more load than we sent; else only a quiet run of
+    readings tells, in which no probe of ours but the waiting one was worked on.
+    """
     if len(samples) < SAMPLES_MIN:
         return None
+    if _flat(samples):
+        if min(_load(sample) for sample in samples) == 0:
+            return "idle"
+        # An engine that reads a long prompt can show nothing for a while, and is not stuck.
+        flat_s = seconds_between(samples[0].at_ns, samples[-1].at_ns)
+        return "stuck" if flat_s >= STUCK_S_MIN else None
     foreign = [_load(sample) - len(_own_in_flight(facts, sample.at_ns)) for sample in samples]
-    if min(foreign) > 0:
-        if not _moving(samples):
-            return "stuck"
+    if min(foreign) > 0 and _moving(samples):
         waiting = min((s.values or {}).get("waiting", 0.0) for s in samples) > 0
         return "queueing" if waiting else "progressing"
     quiet = _quiet_run(samples, facts, failed)
@@ -52,7 +62,17 @@ def _state_of(samples: Sequence[CounterSample], facts: Facts, failed: Round) -> 
         return None
     if _moving(quiet):
         return "progressing"
-    return "stuck" if min(_load(sample) for sample in quiet) > 0 else "idle"
+    return "idle" if min(_load(sample) for sample in quiet) == 0 else None
+
+
+def _flat(samples: Sequence[CounterSample]) -> bool:
+    """Whether every progress counter that the engine has stood still for `FLAT_S_MIN`."""
+    if seconds_between(samples[0].at_ns, samples[-1].at_ns) < FLAT_S_MIN:
+        return False
+    names = {name for s in samples for name in (s.values or {}) if name in PROGRESS_COUNTERS}
+    return bool(names) and all(
+        len({(s.values or {}).get(name) for s in samples}) == 1 for name in names
+    )
 
 
 def _load(sample: CounterSample) -> float:

@@ -107,7 +107,11 @@ SLOT_LEAK = SuspectClass(
     roles=_ENGINES,
     prior=0.05,
     mechanism="does not give a slot back when a client leaves",
-    predicts={"engine-meanwhile": _any("queueing", "stuck"), "abort-through": _any("kept")},
+    predicts={
+        "through": _any("slow", "hang", "mixed"),
+        "engine-meanwhile": _any("queueing", "stuck"),
+        "abort-through": _any("kept"),
+    },
     needs=("abort-through",),
     flips="a restart gives the slots back",
 )

@@ -17,6 +17,7 @@ SILENT_DROP = SuspectClass(
         "beyond": frozenset({"ok", "slow"}),
         "engine-meanwhile": frozenset({"idle"}),
         "request-left": frozenset({"yes"}),
+        "left-to": frozenset({"next"}),
         "request-read": frozenset({"read"}),
         "ended-by": frozenset({"us"}),
     },
