@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from exonerate.adapters.actuators.file_swap import FileSwapper
 from exonerate.adapters.actuators.process_service import ProcessServices
 from exonerate.adapters.actuators.services import ServiceControl
 from exonerate.adapters.actuators.systemd_service import SystemdServices
+from exonerate.adapters.address import parse_address
 from exonerate.adapters.clock import SystemClock
 from exonerate.adapters.engines.names import counter_reader
 from exonerate.adapters.http_get import get_page
@@ -21,17 +23,33 @@ from exonerate.adapters.knob_files import KnobReading, read_knob
 from exonerate.adapters.ledger import SqlLedger, open_ledger
 from exonerate.adapters.performers.changing import change_performers
 from exonerate.adapters.performers.loading import LoadPerformer
+from exonerate.adapters.performers.observing import (
+    ProgramPerformer,
+    TapPerformer,
+    VictimProgram,
+)
 from exonerate.adapters.performers.probing import ProbePerformer
 from exonerate.adapters.performers.watching import MetricsPerformer, SocketPerformer
 from exonerate.adapters.player import Performer, ScenePlayer
+from exonerate.adapters.tap import tap_listener
 from exonerate.core.case.redaction import Redactor
 from exonerate.core.change import restorer
 from exonerate.core.deployment.model import Deployment
 from exonerate.core.deployment.parse import parse_deployment
+from exonerate.core.deployment.redirect import Redirection, environment_proxies, redirect
 from exonerate.core.diagnosis import localiser
+from exonerate.core.diagnosis.client import decide as observing
 from exonerate.core.experiment import decide as experiment
 from exonerate.core.ports import Clock, CounterReader, PageReader
-from exonerate.core.scene import Activity, LoadCell, ProbeSession, SampleMetrics, WatchSockets
+from exonerate.core.scene import (
+    Activity,
+    LoadCell,
+    ProbeSession,
+    RunProgram,
+    SampleMetrics,
+    Tap,
+    WatchSockets,
+)
 from exonerate.errors import ExonerateError
 from exonerate.jobs.ledger_run import Deciders
 
@@ -45,6 +63,7 @@ DECIDERS: Deciders = {
     (restorer.JOB, restorer.RULES): restorer.decide,
     ("ab", experiment.RULES): experiment.decide,
     ("aa", experiment.RULES): experiment.decide,
+    (observing.JOB, observing.RULES): observing.decide,
 }
 """Every decider that `case verify` can ask again, by job and version of its rules."""
 
@@ -139,7 +158,12 @@ def live_values(deployment: Deployment | None) -> Callable[[str], str | None]:
     return live.get
 
 
-def build_workplace(deployment: Deployment, place: str | Path) -> Workplace:
+def build_workplace(
+    deployment: Deployment,
+    place: str | Path,
+    *,
+    more: Mapping[type[Activity], Performer] | None = None,
+) -> Workplace:
     """Put together what a job needs; nothing is opened or made before it is used."""
     clock = SystemClock()
     ledger = open_ledger(place, clock=clock)
@@ -158,9 +182,62 @@ def build_workplace(deployment: Deployment, place: str | Path) -> Workplace:
         clock=clock,
         ledger=ledger,
         redactor=redactor,
-        player=ScenePlayer(clock=clock, performers=performers),
+        player=ScenePlayer(clock=clock, performers={**performers, **(more or {})}),
         services=services,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Observatory:
+    """A workplace with a tap that listens before the first hop, and the program to run."""
+
+    workplace: Workplace
+    tap_port: int
+    redirection: Redirection
+
+
+@contextmanager
+def observatory(
+    deployment: Deployment, place: str | Path, argv: Sequence[str], *, stdout_to_stderr: bool
+) -> Iterator[Observatory]:
+    """Opens the tap's port and leads the program there; the port is closed on leaving.
+
+    Raises:
+        ExonerateError: the first hop speaks TLS, or no port can be had.
+    """
+    entry = deployment.hops[0]
+    if parse_address(entry.url).secure:
+        raise ExonerateError(
+            f"a tap cannot stand before `{entry.url}`: what crosses it is encrypted",
+            "name the first hop by its plain address, behind what ends TLS",
+        )
+    listener = tap_listener()
+    port: int = listener.getsockname()[1]
+    redirection = redirect(
+        argv,
+        dict(os.environ),
+        hop_url=entry.url,
+        tap_url=f"http://127.0.0.1:{port}",
+        endpoint=deployment.victim.endpoint,
+    )
+    program = VictimProgram(
+        argv=redirection.argv,
+        environment=redirection.environment,
+        facts={
+            "variables": list(redirection.variables),
+            "arguments_rewritten": redirection.arguments,
+            "proxies": dict(environment_proxies(redirection.environment)),
+        },
+        stdout_to_stderr=stdout_to_stderr,
+        foreground=sys.stdin.isatty(),
+    )
+    observing_performers: dict[type[Activity], Performer] = {
+        Tap: TapPerformer({port: listener}, {entry.name: entry.url}),
+        RunProgram: ProgramPerformer(program),
+    }
+    with closing(listener):
+        workplace = build_workplace(deployment, place, more=observing_performers)
+        yield Observatory(workplace, port, redirection)
 
 
 def service_control(deployment: Deployment, clock: Clock) -> ServiceControl:

@@ -25,10 +25,9 @@ from exonerate.core.ports import Clock
 from exonerate.core.scene import LoadCell, RequestRecipe
 from exonerate.core.workload.instrument import InstrumentFold
 from exonerate.core.workload.result_blocks import (
-    MAGIC,
     WARM_UP,
     RequestRecord,
-    decode_blocks,
+    read_bare_blocks,
 )
 
 LINE_BYTES_MAX = 1024 * 1024
@@ -104,8 +103,8 @@ async def run_worker(
 
 def read_spool(spool: Path) -> list[RequestRecord]:
     """The requests of a spool, in the order in which they ended."""
-    blocks = decode_blocks(MAGIC + spool.read_bytes())
-    return [block for block in blocks if isinstance(block, RequestRecord)]
+    with spool.open("rb") as file:
+        return [block for block in read_bare_blocks(file) if isinstance(block, RequestRecord)]
 
 
 def request_json(recipe: RequestRecipe) -> dict[str, Any]:

@@ -158,12 +158,13 @@ def _lateness_us(record: RequestRecord, stamps: list[int], wakes: list[Wake]) ->
     late_us = [(read_ns - stamp) // 1000 for (_, read_ns), stamp in zip(wakes, stamps, strict=True)]
     if not late_us:
         return array("H")
-    latest = max(late_us)
-    record.lateness_ns_max = max(0, latest) * 1000
-    if latest > LATENESS_US_MAX or min(late_us) < 0:
+    try:
+        lateness = array("H", late_us)
+    except OverflowError:
         # Bytes that came while the loop was already reading are not late.
-        late_us = [min(max(0, late), LATENESS_US_MAX) for late in late_us]
-    return array("H", late_us)
+        lateness = array("H", [min(max(0, late), LATENESS_US_MAX) for late in late_us])
+    record.lateness_ns_max = max(0, max(late_us)) * 1000
+    return lateness
 
 
 def _put_arrivals(
@@ -179,15 +180,19 @@ def _put_arrivals(
     else:
         arrivals = [stamps[read] for read in read_of_event]
     record.first_token_ns = arrivals[0]
-    # The wall clock may have stepped between two stamps; time does not run backwards here.
-    gaps = list(map(sub, arrivals, [record.begun_ns, *arrivals]))
-    if min(gaps) < 0:
-        gaps = [max(0, gap) for gap in gaps]
-    wide = max(gaps) > _U32_MAX
-    record.gaps_ns = array("Q" if wide else "I", gaps)
+    record.gaps_ns = _gaps_ns(record.begun_ns, arrivals)
     if not one_by_one and len(set(read_of_event)) != len(read_of_event):
         record.coalesced = _coalesced(read_of_event, stamps, wakes)
         record.censored = sum(read.events - 1 for read in record.coalesced)
+
+
+def _gaps_ns(begun_ns: int, arrivals: list[int]) -> array[int]:
+    try:
+        return array("I", map(sub, arrivals, [begun_ns, *arrivals]))
+    except OverflowError:
+        # A gap of more than four seconds, or a wall clock that stepped back between two stamps.
+        gaps = [max(0, gap) for gap in map(sub, arrivals, [begun_ns, *arrivals])]
+        return array("Q" if max(gaps) > _U32_MAX else "I", gaps)
 
 
 def _coalesced(

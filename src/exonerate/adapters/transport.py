@@ -4,12 +4,14 @@ Why not asyncio's streams: they give no ancillary data, and the kernel's receive
 (`SO_TIMESTAMPNS` through `recvmsg`) tells when the newest bytes of a read came even when this
 process was late to read them. Bytes are stamped first and parsed later by somebody else.
 
-The connection never half-closes: it closes whole, or not at all.
+The connection closes whole, or not at all; only `end_sending` half-closes it, for the one probe
+that asks who minds.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import socket
 import ssl
@@ -84,6 +86,15 @@ class Connection:
         self.written_ns = None
         self.requests += 1
         self._send_raw(self._tls.encrypt(content) if self._tls else content)
+
+    async def end_sending(self) -> None:
+        """Send FIN once everything is written, and go on reading; not under TLS."""
+        assert self._tls is None
+        while self.written_ns is None and not (self.reads or self.lost or self.eof_ns):
+            await self.change()
+        if self.written_ns is not None and self.lost is None:
+            with contextlib.suppress(OSError):
+                self._sock.shutdown(socket.SHUT_WR)
 
     async def change(self) -> None:
         """Wait until something is new: a read, an end, the last byte written."""

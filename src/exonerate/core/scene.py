@@ -78,6 +78,8 @@ class ProbeSession:
     think_s: float
     deadline_s: float
     stop_after_failure: bool = True
+    half_close: bool = False
+    """End the sending side after each request, to see who minds; never set otherwise."""
     start_s: float = 0.0
     after: tuple[str, ...] = ()
 
@@ -183,8 +185,54 @@ class ReadSetting:
     after: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tap:
+    """A neutral recorder before a hop: it listens on this host and passes every byte on.
+
+    Emits one ``tap_exchange`` for each request that crossed and one ``tap_connection`` for each
+    connection (see `core.wire.tapped`). Ends after `connections` connections (0: no limit), after
+    `time_limit_s`, or as a background activity with the others.
+    """
+
+    name: str
+    hop: str
+    listen_port: int
+    upstream_url: str
+    connections: int = 0
+    time_limit_s: float = 86_400.0
+    start_s: float = 0.0
+    after: tuple[str, ...] = ()
+    background: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunProgram:
+    """The victim's own program, run to its end with its requests sent to a tap.
+
+    What is run is the operator's and may hold secrets, so that it is not part of the scene; `shown`
+    is its name. Emits ``program_started``, ``program_sampled`` (its sockets and threads, whenever
+    they changed and at least every second) and ``program_ended``.
+    """
+
+    name: str
+    shown: str
+    tap_port: int
+    time_limit_s: float
+    sample_every_s: float = 0.2
+    start_s: float = 0.0
+    after: tuple[str, ...] = ()
+
+
 Activity: TypeAlias = (
-    ProbeSession | SampleMetrics | WatchSockets | LoadCell | SwapFile | RestartService | ReadSetting
+    ProbeSession
+    | SampleMetrics
+    | WatchSockets
+    | LoadCell
+    | SwapFile
+    | RestartService
+    | ReadSetting
+    | Tap
+    | RunProgram
 )
 
 

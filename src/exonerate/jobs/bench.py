@@ -8,6 +8,7 @@ and from nothing else: `exonerate bench export` and `compare` read the same byte
 from __future__ import annotations
 
 import asyncio
+import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -23,8 +24,9 @@ from exonerate.core.workload.instrument import InstrumentFold
 from exonerate.core.workload.result_blocks import (
     MAGIC,
     RequestRecord,
-    decode_blocks,
     encode_json,
+    read_bare_blocks,
+    read_blocks,
 )
 from exonerate.core.workload.summary import CellFold, CellSummary
 from exonerate.errors import ExonerateError
@@ -151,8 +153,8 @@ async def run_bench(
 def read_result(path: Path) -> BenchResult:
     """Fold a result file; raises ExonerateError where it is none."""
     try:
-        content = path.read_bytes()
-        return _Reader().read(content)
+        with path.open("rb") as file:
+            return _Reader().read(file)
     except OSError as error:
         raise ExonerateError(
             f"`{path}` cannot be read: {error.strerror}", "give the file that `bench` named"
@@ -235,11 +237,16 @@ class _CellRun:
     def _write(self, spools: Sequence[Path], file: BinaryIO) -> None:
         fold = _CellReader(self.spec.header(version=VERSION, wall=""), self.number)
         for spool in spools:
-            content = spool.read_bytes() if spool.exists() else b""
-            file.write(content)
-            for block in decode_blocks(MAGIC + content):
-                assert isinstance(block, RequestRecord)
-                fold.add(block)
+            if not spool.exists():
+                continue
+            # First everything is in the result, then it is folded: the raw records come first.
+            with spool.open("rb") as blocks:
+                shutil.copyfileobj(blocks, file)
+                file.flush()
+                blocks.seek(0)
+                for block in read_bare_blocks(blocks):
+                    assert isinstance(block, RequestRecord)
+                    fold.add(block)
         end: dict[str, Json] = {
             "type": "cell_end",
             "cell": self.number,
@@ -292,8 +299,8 @@ class _Reader:
         self._ends: dict[int, Mapping[str, Any]] = {}
         self._notes: list[str] = []
 
-    def read(self, content: bytes) -> BenchResult:
-        for block in decode_blocks(content):
+    def read(self, file: BinaryIO) -> BenchResult:
+        for block in read_blocks(file):
             if isinstance(block, RequestRecord):
                 self._cell(block.cell).add(block)
             else:

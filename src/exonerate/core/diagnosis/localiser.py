@@ -6,7 +6,8 @@ Theory of operation
 2. A fault is convicted only when all of these hold (rules R1 to R3):
    - its posterior among all suspects is at least `CONVICTION`, nothing contradicts it, and what
      tells it from its neighbours (`needs`) was observed;
-   - every rival of at least equal prior is contradicted by an observation made twice or more;
+   - every rival of at least equal prior is contradicted by an observation made twice or more, or
+     has next to no posterior left; and the symptom was seen in at least two scenes;
    - the symptom was seen at least `FLIPS_MIN` times through the hop, and was absent at least as
      often past it, in the same scenes: the bypass is the intervention that flips it.
 3. An innocent explanation (`saturated`, `long-prefill`) needs its posterior and the symptom twice.
@@ -23,13 +24,14 @@ from collections.abc import Sequence
 from exonerate.core.case.records import Record
 from exonerate.core.case.verdict import Verdict
 from exonerate.core.deployment.codec import deployment_from_json
-from exonerate.core.deployment.topology import entry_hop, is_engine
+from exonerate.core.deployment.topology import before, entry_hop, is_engine
 from exonerate.core.diagnosis.answer import locate_answer
 from exonerate.core.diagnosis.chance import fisher_one_sided
 from exonerate.core.diagnosis.facts import Facts
 from exonerate.core.diagnosis.inquiries import abort_scene, next_shape, victim_scene
 from exonerate.core.diagnosis.judgement import Judgement, judge
-from exonerate.core.diagnosis.observables import ANSWERED, victim_sessions
+from exonerate.core.diagnosis.observables import ANSWERED, symptom, victim_sessions
+from exonerate.core.diagnosis.posterior import Rating
 from exonerate.core.scene import Scene
 
 RULES = "locate/1"
@@ -38,6 +40,7 @@ FLIPS_MIN = 3
 CLEAN_SESSIONS_MIN = 3
 EXPLANATION_TIMES_MIN = 2
 CHANCE_MAX = 0.01
+NEXT_TO_NOTHING = 0.002
 ABORT_QUESTION = ("saturated", "slot-leak", "cancel-not-propagated", "scheduler-stuck")
 SCENES_MAX = 8
 LINGER_S = 1.0
@@ -88,11 +91,28 @@ def _convicted(judgement: Judgement) -> bool:
         for rating in judgement.ratings[1:]
         if rating.suspect.suspect_class.prior >= top.suspect.suspect_class.prior
     ]
-    if not all(any(o.times >= 2 for o in rival.contradicted_by) for rival in rivals):
+    if not all(_ruled_out(rival) for rival in rivals) or _scenes_with_symptom(judgement) < 2:
         return False
     if is_engine(next(h for h in judgement.deployment.hops if h.name == top.suspect.hop)):
         return judgement.times("through") >= FLIPS_MIN
     return _flips(judgement) and _scope_known(judgement)
+
+
+def _ruled_out(rival: Rating) -> bool:
+    """Contradicted by something seen twice, or left with next to no belief."""
+    contradicted = any(o.times >= 2 for o in rival.contradicted_by)
+    return contradicted or rival.posterior < NEXT_TO_NOTHING
+
+
+def _scenes_with_symptom(judgement: Judgement) -> int:
+    """In how many scenes the victim's shape failed, or was not as it is past the hop."""
+    hop = judgement.top.suspect.hop
+    passing = {h.name for h in before(judgement.deployment, hop)}
+    past = [h for h in judgement.deployment.hops if h.name not in passing]
+    reference = victim_sessions(judgement.facts, past)
+    entering = [h for h in judgement.deployment.hops if h.name in passing]
+    sessions = victim_sessions(judgement.facts, entering)
+    return len({s.scene for s in sessions if symptom(s, reference) != "ok"})
 
 
 def _flips(judgement: Judgement) -> bool:

@@ -21,6 +21,7 @@ from exonerate.core.wire.kept_reads import (
     count_stream,
     digest_stream,
     is_quick,
+    trust_stream,
 )
 
 KEPT_BYTES_MAX = 1024 * 1024
@@ -29,6 +30,7 @@ KEPT_BYTES_MAX = 1024 * 1024
 _HEADS_REMEMBERED = 64
 _THOROUGH_FIRST = 16
 _THOROUGH_EVERY = 16
+_PROVEN_MIN = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,7 @@ class RunMemory:
     def __init__(self) -> None:
         self._heads: dict[bytes, Head | None] = {}
         self._answers = 0
+        self._proven = 0
 
     def quick_head(self, head_bytes: bytes) -> Head | None:
         """The head, where it is one final head of an answer that the bulk look may be tried on."""
@@ -65,6 +68,18 @@ class RunMemory:
         """The next answer's chunk sizes are to be proven."""
         self._answers += 1
         return self._answers <= _THOROUGH_FIRST or self._answers % _THOROUGH_EVERY == 0
+
+    @property
+    def trusted(self) -> bool:
+        """The last answers that were proven were one event of text a read, as many as tokens."""
+        return self._proven >= _PROVEN_MIN
+
+    def proved(self, digest: StreamDigest | None) -> None:
+        """An answer was looked at thoroughly; one that is unlike the others ends the trust."""
+        found = [] if digest is None else list(digest.read_of_event)
+        one_each = bool(found) and found == list(range(found[0], found[0] + len(found)))
+        counted = digest is not None and digest.content.completion_tokens == len(found)
+        self._proven = self._proven + 1 if one_each and counted else 0
 
 
 class LoadAnswer:
@@ -182,7 +197,15 @@ class LoadAnswer:
                 self.look_closer(reads)
 
     def _digested(self, reads: KeptReads) -> StreamDigest | None:
+        memory = self._memory
+        thorough = memory.is_thorough_turn()
         digest = None
-        if not self._memory.is_thorough_turn() and not self._ragged:
-            digest = count_stream(reads, self._head_bytes, self._dialect)
-        return digest or digest_stream(reads, self._head_bytes, self._dialect)
+        if not thorough and not self._ragged:
+            if memory.trusted:
+                digest = trust_stream(reads, self._head_bytes, self._dialect)
+            digest = digest or count_stream(reads, self._head_bytes, self._dialect)
+        if digest is None:
+            digest = digest_stream(reads, self._head_bytes, self._dialect)
+        if thorough:
+            memory.proved(digest)
+        return digest

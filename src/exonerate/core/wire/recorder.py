@@ -81,6 +81,16 @@ class ExchangeRecorder:
         return self._answer.broken
 
     @property
+    def done_said(self) -> bool:
+        """The content has said that it is over, whatever the framing says."""
+        return self._answer.done_said
+
+    @property
+    def answering(self) -> bool:
+        """Bytes of the answer have come."""
+        return self._first_byte_ns is not None
+
+    @property
     def last_progress_ns(self) -> int:
         """When the last meaningful event came; when the exchange began if none did."""
         return self._last_progress_ns or self.begun_ns

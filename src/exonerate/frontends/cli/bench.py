@@ -26,7 +26,7 @@ from exonerate.core.deployment.model import Deployment
 from exonerate.core.deployment.parse import parse_deployment
 from exonerate.core.workload.bench_spec import BenchSpec
 from exonerate.core.workload.fitting import fitted
-from exonerate.core.workload.result_blocks import RequestRecord, decode_blocks
+from exonerate.core.workload.result_blocks import RequestRecord, read_blocks
 from exonerate.errors import ExonerateError
 from exonerate.frontends.cli import exit_status
 from exonerate.frontends.cli.bench_options import BenchOptions, Limits, Numbers, Time
@@ -122,17 +122,18 @@ def run(**given: Any) -> int:
 @click.option("--events", is_flag=True, help="One row for each event instead of each request.")
 def export(file: Path, kind: Format, events: bool) -> int:
     """Print the raw records of a result: `exonerate bench export run.exbench --format jsonl`."""
-    try:
-        blocks = list(decode_blocks(file.read_bytes()))
-    except ValueError as error:
-        raise ExonerateError(f"`{file}`: {error}", "give the file that `bench` named") from error
-    records = (block for block in blocks if isinstance(block, RequestRecord))
-    if events:
-        rows = (row for record in records for row in event_rows(record))
-    else:
-        rows = (request_row(record) for record in records)
-    for line in rows_text(rows, kind):
-        click.echo(line)
+    with file.open("rb") as result:
+        records = (block for block in read_blocks(result) if isinstance(block, RequestRecord))
+        if events:
+            rows = (row for record in records for row in event_rows(record))
+        else:
+            rows = (request_row(record) for record in records)
+        try:
+            for line in rows_text(rows, kind):
+                click.echo(line)
+        except ValueError as error:
+            hint = "give the file that `bench` named"
+            raise ExonerateError(f"`{file}`: {error}", hint) from error
     return exit_status.DONE
 
 

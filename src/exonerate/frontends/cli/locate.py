@@ -15,6 +15,14 @@ from exonerate.core.json_types import JsonObject
 from exonerate.errors import ExonerateError
 from exonerate.frontends.cli import exit_status
 from exonerate.frontends.cli.case_options import CaseOptions, case_options, case_to_write
+from exonerate.frontends.cli.duration import Duration
+from exonerate.frontends.cli.observe import (
+    Asked,
+    CommandWithProgram,
+    VictimOptions,
+    program_options,
+    run_observed,
+)
 from exonerate.frontends.cli.output import ProgressLine, colour_wanted, print_json, text_width
 from exonerate.frontends.cli.urls import Url
 from exonerate.jobs.case import CaseBook, find_case
@@ -33,27 +41,6 @@ STATUS_OF_OUTCOME = {
     "insufficient_evidence": exit_status.INSUFFICIENT,
 }
 SYMPTOMS = ("hang", "slow", "truncated", "corrupted", "errors")
-_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
-
-
-class Duration(click.ParamType[float]):
-    """`60`, `60s`, `2m`: a time in seconds."""
-
-    name = "time"
-
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
-        """Seconds."""
-        text = str(value).strip()
-        factor = _UNITS.get(text[-1:])
-        try:
-            seconds = float(text[:-1]) * factor if factor else float(text)
-        except ValueError:
-            self.fail(f"`{value}` is not a time; write for example 60s or 2m", param, ctx)
-        if not 0 < seconds <= 86400:
-            self.fail(f"`{value}` is not between 0 and 24 h", param, ctx)
-        return seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +53,13 @@ class _Options:
 
 
 @click.command(
+    cls=CommandWithProgram,
     epilog="\b\nExamples:\n"
     "  exonerate locate\n"
     "  exonerate locate http://proxy:8080 http://engine:8000 --model dsv4\n"
-    "  exonerate locate --dry-run"
+    "  exonerate locate --dry-run\n"
+    "  exonerate locate --run -- python agent.py\n"
+    "  exonerate locate http://proxy:8080 http://engine:8000 --run -- ./harness --fast",
 )
 @click.argument("urls", nargs=-1, type=Url())
 @click.option("--model", help="What requests name; needed with URLs.")
@@ -79,6 +69,7 @@ class _Options:
 @click.option("--seed", type=int, help="Seed of prompts and order; random when left out.")
 @click.option("--gentle", is_flag=True, help="While a round waits, ask at its own hop only.")
 @click.option("--dry-run", is_flag=True, help="Say what would be sent, and send nothing.")
+@program_options
 @click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON.")
 def command(
     urls: tuple[str, ...],
@@ -89,20 +80,22 @@ def command(
     seed: int | None,
     gentle: bool,
     dry_run: bool,
+    victim: VictimOptions,
     as_json: bool,
 ) -> int:
     """Find the guilty layer, clear the innocent, or say that nobody is to blame.
 
     Every hop of the deployment is asked the way the victim asks. Without a deployment file give
-    the URLs of the hops, client side first and the engine last.
+    the URLs of the hops, client side first and the engine last. With `--run -- COMMAND` the
+    victim's own program is run through a tap before the first hop, and judged as well.
     """
-    deployment = _deployment(urls, model, where)
+    deployment = victim.shaped(_deployment(urls, model or victim.model(), where))
     chosen = seed if seed is not None else secrets.randbelow(1 << 31)
     if dry_run:
         _print_plan(planned_traffic(deployment, seed=chosen), as_json)
         return exit_status.DONE
     options = _Options(chosen, budget, symptom, gentle, as_json)
-    answer = _run(deployment, where, options)
+    answer = _run(deployment, where, options, victim)
     standing = _standing(deployment, where)
     if as_json:
         print_json({**answer, "standing": standing})
@@ -122,7 +115,12 @@ def _deployment(urls: tuple[str, ...], model: str | None, where: CaseOptions) ->
     return deployment_of_urls(list(urls), model=model, folder=str(Path.cwd()))
 
 
-def _run(deployment: Deployment, where: CaseOptions, options: _Options) -> JsonObject:
+def _run(
+    deployment: Deployment, where: CaseOptions, options: _Options, victim: VictimOptions
+) -> JsonObject:
+    if victim.program is not None:
+        asked = Asked(options.seed, options.budget_s, options.symptom, options.gentle)
+        return run_observed(deployment, where, victim, asked, quiet=options.as_json)
     workplace = build_workplace(deployment, ledger_place(where.ledger, where.config))
     book = CaseBook(workplace.ledger, workplace.redactor)
     case = case_to_write(

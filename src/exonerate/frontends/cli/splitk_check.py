@@ -111,7 +111,9 @@ def check(
         print_json(proof_document(proof))
     else:
         click.echo(report.text(proof))
-    return exit_status.FINDING if proof.broken else exit_status.DONE
+    if proof.broken:
+        return exit_status.FINDING
+    return exit_status.DONE if proof.dtypes else exit_status.INSUFFICIENT
 
 
 @click.command("bench")

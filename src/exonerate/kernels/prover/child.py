@@ -129,8 +129,12 @@ class Child:
             ) from None
         if "error" in shown:
             missing = str(shown.get("missing", "")).split(".")[0]
-            hint = EXTRA_HINT if missing in _IN_EXTRA else "name it as `module:function`"
-            raise ExonerateError(f"the target cannot be imported: {shown['error']}", hint)
+            hint = "use it in a Python of your own first"
+            if missing in _IN_EXTRA:
+                hint = EXTRA_HINT
+            elif shown["error"].startswith(("ModuleNotFoundError", "AttributeError")):
+                hint = "name it as `module:function`, as Python finds it from here"
+            raise ExonerateError(f"the target cannot be used: {shown['error']}", hint)
         return Capabilities(
             arrays=shown["arrays"],
             device=shown["device"],

@@ -195,9 +195,12 @@ class Judge:
         first = answer
         if Property.DETERMINISTIC in trial.checks:
             found.examined.add(Property.DETERMINISTIC)
-            self._run(found, replace(call, given=_other_values(trial.given)))
-            again = self._run(found, call)
-            same = _expect_same(Property.DETERMINISTIC, splits, first, again, "repeated", found)
+            same = True
+            for _ in range(trial.repeats):
+                self._run(found, replace(call, given=_other_values(trial.given)))
+                again = self._run(found, call)
+                how = "repeated after another call"
+                same &= _expect_same(Property.DETERMINISTIC, splits, first, again, how, found)
             other = self._run(found, replace(call, memory_poison=3e4))
             how = "other scratch contents"
             same &= _expect_same(Property.DETERMINISTIC, splits, first, other, how, found)

@@ -6,7 +6,7 @@ import math
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeAlias
@@ -99,11 +99,12 @@ def prove(runner: Runner, sweep: Sweep, progress: Progress) -> Proof:
     began = time.monotonic()
     judge = Judge(runner, partial_dtype=sweep.partial_dtype, ulp_allowed=sweep.ulp_allowed)
     seen = _Seen()
-    planned = _planned(sweep, _formats(sweep, runner.capabilities, seen))
+    formats = _formats(sweep, runner.capabilities, seen)
+    _check_conditions(sweep)
     without: set[str] = set()
-    for number, trial in enumerate(planned):
+    for fraction, trial in _planned(sweep, formats):
         dtype = trial.given.dtype
-        progress(f"{dtype} {trial.condition}", number / len(planned))
+        progress(f"{dtype} {trial.condition}", fraction)
         why = seen.given_up or _out_of_time(sweep, time.monotonic() - began)
         if why:
             seen.not_examined[f"{dtype} {trial.condition}: left out, {why}"] = None
@@ -153,19 +154,24 @@ def _formats(sweep: Sweep, capabilities: Capabilities, seen: _Seen) -> list[str]
     return formats
 
 
-def _planned(sweep: Sweep, dtypes: Sequence[str]) -> list[Trial]:
+def _check_conditions(sweep: Sweep) -> None:
     known = {entry.name for entry in catalogue.CONDITIONS}
     for name in sweep.conditions:
         if name not in known:
             raise ExonerateError(
                 f"`{name}` is no condition of the sweep", f"choose from {', '.join(sorted(known))}"
             )
-    return [
-        trial
-        for dtype in dtypes
-        for entry, trial in catalogue.trials(dtype, level=sweep.level, seed=sweep.seed)
-        if not sweep.conditions or entry.name in sweep.conditions
-    ]
+
+
+def _planned(sweep: Sweep, formats: Sequence[str]) -> Iterator[tuple[float, Trial]]:
+    """Every trial, made when its turn comes, and the share of the conditions before it."""
+    entries = catalogue.entries(sweep.level, sweep.conditions)
+    done = 0
+    for dtype in formats:
+        for entry in entries:
+            for trial in catalogue.trials_of(entry, dtype, seed=sweep.seed):
+                yield done / (len(formats) * len(entries)), trial
+            done += 1
 
 
 def _judge_one(judge: Judge, sweep: Sweep, trial: Trial, seen: _Seen) -> bool:
@@ -234,6 +240,7 @@ def _finding(
         splits=violation.splits,
         what=violation.what,
         shape=dict(small.given.shape()),
+        why=catalogue.why(trial.condition),
         saved=path,
     )
 

@@ -107,6 +107,11 @@ class Hands:
         return self._typed(view, placed)
 
 
+def touch(device: str) -> None:
+    """Use the device once: what is wrong with it is better told before the sweep than in it."""
+    importlib.import_module("torch").zeros(1, device=device)
+
+
 def _signed(bits: NDArray[Any]) -> NDArray[Any]:
     """Torch knows all operations for signed integers only; the bits are the same."""
     return bits.view({1: np.int8, 2: np.int16, 4: np.int32}[bits.itemsize])

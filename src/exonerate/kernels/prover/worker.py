@@ -22,7 +22,7 @@ from types import ModuleType
 from typing import TextIO
 
 from exonerate.kernels.prover import exchange
-from exonerate.kernels.prover.call import Target, capabilities_of, run
+from exonerate.kernels.prover.call import Kept, Target, capabilities_of, run
 from exonerate.kernels.prover.memory import poisoned
 from exonerate.kernels.prover.merging import attention_of
 
@@ -46,9 +46,10 @@ def main(arguments: list[str]) -> None:
         return
     shown = asdict(capabilities) | {"keywords": sorted(capabilities.keywords)}
     _say(replies, shown)
+    kept = Kept()
     for line in sys.stdin:
         request, reply = line.split()
-        answer = run(target, exchange.read_call(Path(request)), capabilities)
+        answer = run(target, exchange.read_call(Path(request)), capabilities, kept=kept)
         exchange.write_answer(Path(reply), answer)
         print("ok", file=replies)  # this program's answers are lines
 
