@@ -188,13 +188,9 @@ class _Session:
             connection = await self._connect(recorder)
             connection.send(request.content)
             recorder.request_bytes = len(request.content)
-<<<<<<< HEAD
-            ending = await self._receive(connection, recorder)
-=======
             if self._session.half_close and not self._address.secure:
                 await connection.end_sending()
-            ending = await _receive(connection, recorder)
->>>>>>> observe
+            ending = await self._receive(connection, recorder)
         except ConnectionLost as lost:
             ended_ns = self._clock.now()
             self._note_dialling(recorder)

@@ -30,17 +30,12 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from exonerate.core.deployment.model import Deployment, Hop
 from exonerate.core.deployment.topology import before, beyond, is_engine, probeable
-<<<<<<< HEAD
 from exonerate.core.diagnosis.aborts import aborts
 from exonerate.core.diagnosis.carried import answer_held, passage, read_state
+from exonerate.core.diagnosis.client.values import CLIENT_VALUES
 from exonerate.core.diagnosis.endings import defect_kind, ended_after, ended_by, phase
 from exonerate.core.diagnosis.facts import Facts, Session
 from exonerate.core.diagnosis.meanwhile import engine_state
-=======
-from exonerate.core.diagnosis.client.values import CLIENT_VALUES
-from exonerate.core.diagnosis.facts import Facts, Round, Session
-from exonerate.core.diagnosis.meanwhile import answer_held, engine_state, request_left
->>>>>>> observe
 from exonerate.core.diagnosis.streaming import stream_shape
 from exonerate.core.diagnosis.suspect import Observation
 

@@ -244,14 +244,10 @@ class ResponseReader:
             parts.append(Data(taken))
 
 
-<<<<<<< HEAD
 _Step: TypeAlias = Callable[[ResponseReader, list[Part]], bool]
 
 
-def _parse_headers(lines: list[bytes]) -> Headers | None:
-=======
 def parse_headers(lines: list[bytes]) -> Headers | None:
->>>>>>> observe
     """Lower-case names and stripped values, or None where a line is no header field."""
     headers: list[tuple[str, str]] = []
     for line in lines:
