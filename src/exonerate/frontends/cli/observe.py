@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import functools
 import secrets
 import shutil
@@ -19,6 +18,7 @@ from exonerate.core.json_types import JsonObject
 from exonerate.errors import ExonerateError
 from exonerate.frontends.cli.case_options import CaseOptions, case_to_write
 from exonerate.frontends.cli.duration import Duration
+from exonerate.frontends.cli.interrupts import run_async
 from exonerate.frontends.cli.output import ProgressLine
 from exonerate.jobs.capture import Capture, read_capture
 from exonerate.jobs.case import CaseBook
@@ -146,7 +146,7 @@ def run_observed(
                 redactor=workplace.redactor,
                 progress=progress,
             )
-            return asyncio.run(job)
+            return run_async(job)
     finally:
         progress.done()
 
