@@ -118,8 +118,9 @@ CORRUPTION = SuspectClass(
     prior=0.08,
     mechanism="changes, loses or invents bytes of the answer",
     predicts={
-        "through": _any("corrupt", "lost-ending"),
+        "through": _any("corrupt", "lost-ending", "ok"),
         "beyond": _any("ok", "slow"),
+        "same-text": _any("differs"),
         "defect-kind": _any("transport"),
     },
     flips="the same answer past the hop is whole",
@@ -135,6 +136,7 @@ PERIODIC_KILL = SuspectClass(
         "beyond": _any("ok", "slow"),
         "ended-by": _any("hop"),
         "ended-after": _any("varying"),
+        "period": _any("regular"),
     },
     needs=("period",),
     flips="changing the period moves the cuts",
@@ -183,7 +185,7 @@ CANCEL_NOT_PROPAGATED = SuspectClass(
     mechanism="does not tell the engine when a client leaves, so that it works for nobody",
     predicts={
         "request-read": _any("read"),
-        "through": _any("slow", "hang", "mixed"),
+        "through": _any("slow", "hang"),
         "engine-meanwhile": _any("queueing", "progressing"),
         "abort-through": _any("kept"),
         "abort-beyond": _any("freed"),
