@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
 import pytest
 from click.testing import CliRunner
 
@@ -40,3 +47,50 @@ def test_only_a_committed_change_is_done(outcome: str, status: int) -> None:
     """Every other end needs the operator."""
     with CliRunner().isolation():
         assert ended({"outcome": outcome}, as_json=True) == status
+
+
+ASKING = """
+import click
+from exonerate.frontends.cli import main
+from exonerate.frontends.cli.knob_desk import confirm
+
+@main.cli.command("ask")
+def ask():
+    confirm("change it", lambda: "the difference", yes=False)
+    click.echo("changed")
+
+main.COMMANDS["ask"] = ("__main__:ask", "")
+main.main(["ask"])
+"""
+
+
+@pytest.mark.parametrize("answer", ["no", "end of the input", "Ctrl-C"])
+def test_whoever_does_not_say_yes_is_told_that_nothing_was_changed(
+    tmp_path: Path, answer: str
+) -> None:
+    """Exit status 130, no traceback, whichever way the question is left."""
+    script = tmp_path / "ask_on_a_terminal.py"
+    script.write_text(ASKING)
+    ours, theirs = os.openpty()
+    with subprocess.Popen(
+        [sys.executable, str(script)],
+        stdin=theirs,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stderr is not None
+        shown = ""
+        while "change it?" not in shown:
+            shown += process.stderr.read(1)
+        if answer == "Ctrl-C":
+            time.sleep(0.3)  # Python loses a signal in the instant before its read begins
+            process.send_signal(signal.SIGINT)
+        else:
+            os.write(ours, b"n\n" if answer == "no" else b"\x04")
+        out, err = process.communicate(timeout=30)
+    os.close(ours)
+    os.close(theirs)
+    assert (process.returncode, out) == (130, "")
+    assert "nothing was changed" in err
+    assert "Traceback" not in err

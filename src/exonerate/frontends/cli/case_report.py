@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
 import click
 
 from exonerate.compose import live_values, system_clock
-from exonerate.errors import ExonerateError
 from exonerate.frontends.cli import exit_status
 from exonerate.frontends.cli.case_options import CaseOptions, case_options
 from exonerate.frontends.cli.output import colour_wanted, text_width
+from exonerate.frontends.cli.whole_file import write_whole
 from exonerate.jobs.case import needed_case
 from exonerate.jobs.debt import owed
 from exonerate.report.case_html import case_html
@@ -45,7 +44,7 @@ def report(where: CaseOptions, form: Form | None, out: Path | None) -> int:
     if out is None:
         click.echo(text)
         return exit_status.DONE
-    _write_whole(out, text)
+    write_whole(out, text)
     click.echo(f"wrote {out}", err=True)
     return exit_status.DONE
 
@@ -70,22 +69,3 @@ def _told(story: Story, form: Form, *, to_terminal: bool) -> str:
     if form == "markdown":
         return case_markdown(story)
     return case_text(story, width=text_width(), colour=to_terminal and colour_wanted())
-
-
-def _write_whole(path: Path, text: str) -> None:
-    """Write the file so that a kill or a full disk leaves the old one or the new one, whole."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        try:
-            with draft.open("x", encoding="utf-8") as file:
-                file.write(text.rstrip("\n") + "\n")
-                file.flush()
-                os.fsync(file.fileno())
-            draft.replace(path)
-        finally:
-            draft.unlink(missing_ok=True)
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise ExonerateError(
-            f"cannot write `{path}`: {reason}", "name a file in a folder that can be written to"
-        ) from error

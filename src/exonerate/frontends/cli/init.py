@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import click
@@ -12,6 +11,7 @@ from exonerate.errors import ExonerateError
 from exonerate.frontends.cli import exit_status
 from exonerate.frontends.cli.interrupts import run_async
 from exonerate.frontends.cli.urls import Url
+from exonerate.frontends.cli.whole_file import write_whole
 from exonerate.jobs.survey import draft_deployment
 
 
@@ -40,15 +40,8 @@ def init(urls: tuple[str, ...], model: str | None, output: Path, force: bool) ->
 
 
 def _write(path: Path, text: str, force: bool) -> None:
-    flags = os.O_WRONLY | os.O_CREAT | (os.O_TRUNC if force else os.O_EXCL)
-    try:
-        with os.fdopen(os.open(path, flags, 0o644), "w", encoding="utf-8") as file:
-            file.write(text)
-    except FileExistsError as error:
+    if path.exists() and not force:
         raise ExonerateError(
             f"`{path}` is there already", "name another with `-o FILE`, or replace it with --force"
-        ) from error
-    except OSError as error:
-        raise ExonerateError(
-            f"`{path}` cannot be written: {error.strerror}", "name another with `-o FILE`"
-        ) from error
+        )
+    write_whole(path, text)

@@ -133,4 +133,8 @@ def confirm(question: str, shown: Callable[[], str], *, yes: bool) -> None:
             "look at it with `--dry-run`, then add `--yes`",
         )
     click.echo(shown(), err=True)
-    click.confirm(f"{question}?", abort=True, err=True)
+    try:
+        click.confirm(f"{question}?", abort=True, err=True)
+    except click.Abort:
+        click.echo("nothing was changed", err=True)
+        raise
