@@ -41,8 +41,8 @@ BOUNDS_NS = NS_PER_S
 WAIT_S_MAX = 0.02
 NEVER_NS = 1 << 63
 BEGUN_AT_ONCE_MAX = 8
-BACKLOG_MAX = 256
-"""More ended answers than this are digested even while there is something to read."""
+BACKLOG_MAX = 128
+"""With more ended answers than this one is digested at each turn, whatever there is to read."""
 
 
 QuickSlot: TypeAlias = tuple[
@@ -151,17 +151,23 @@ class LoadLoop:
             self._read(ready, (self._polled_ns, now_ns))
             self._polled_ns = now_ns
             reads_left -= len(ready)
-            if self._changed or now_ns >= self._due_ns:
-                self._send_due(now_ns)
-                patience_s = self._patience_s(now_ns)
-            elif self._ended and (not ready or len(self._ended) > BACKLOG_MAX):
-                self._make_record(self._ended.popleft())
+            if self._changed or self._ended or now_ns >= self._due_ns:
+                self._do_rest(now_ns, idle=not ready)
                 patience_s = self._patience_s(now_ns)
             if not self._busy:
                 break
-            if batch_s and ready:
+            if batch_s and ready and not self._changed:
                 sleep(batch_s)
         return now_ns
+
+    def _do_rest(self, now_ns: int, *, idle: bool) -> None:
+        """Send what is due; digest an answer where there is nothing to read, or too many wait."""
+        if self._changed or now_ns >= self._due_ns:
+            self._send_due(now_ns)
+        if self._ended and (idle or len(self._ended) > BACKLOG_MAX):
+            self._make_record(self._ended.popleft())
+        while len(self._ended) > 2 * BACKLOG_MAX:
+            self._make_record(self._ended.popleft())
 
     def _read(self, ready: list[tuple[int, int]], wake: Wake) -> None:
         quick = self._quick
