@@ -25,7 +25,8 @@ from tests.support.world import OK, SILENT, Answer, Asked, World, record
 from exonerate.core.case.records import Record
 from exonerate.core.case.verdict import Verdict
 from exonerate.core.deployment.codec import deployment_to_json
-from exonerate.core.diagnosis.client.decide import JOB, OBSERVE_SCENE, RULES, decide
+from exonerate.core.diagnosis.client.decide import JOB, RULES, decide
+from exonerate.core.diagnosis.client.observed import OBSERVE_SCENE
 from exonerate.core.scene import Event, Scene
 from exonerate.core.scene_json import event_to_json, scene_to_json
 
