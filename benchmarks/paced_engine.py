@@ -144,6 +144,9 @@ class Engine:
         if head.startswith(b"GET"):
             self.page(stream, head.split(b" ")[1])
             return
+        if b"completions" not in head.split(b" ", 2)[1]:
+            stream.sock.send(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
+            return
         stream.request_id = lower.partition(b"x-request-id:")[2].split(b"\r\n")[0].strip().decode()
         stream.left = self.tokens
         stream.sent_ns = []

@@ -123,9 +123,7 @@ def _bare(url: str, concurrency: int, requests: int, batch_ms: float) -> dict[st
     }
 
 
-def _ours(
-    url: str, concurrency: int, requests: int, out: Path, batch_ms: float
-) -> dict[str, Any]:
+def _ours(url: str, concurrency: int, requests: int, out: Path, batch_ms: float) -> dict[str, Any]:
     before, used = stats(url), children_cpu_s()
     answer = bench(url, concurrency, requests, out, batch_ms)
     after, used = stats(url), children_cpu_s() - used
@@ -182,23 +180,19 @@ def compare_with_truth(out: Path, sent: dict[int, list[int]]) -> dict[str, Any]:
     for record in decode_blocks(out.read_bytes()):
         if not isinstance(record, RequestRecord) or record.index not in sent:
             continue
-        arrivals, truth = record.arrivals_ns(), sent[record.index]
+        arrivals, truth = record.placed_arrivals_ns(), sent[record.index]
         assert len(arrivals) == len(truth), "every event is recorded"
         hidden = {
             event
             for read in record.coalesced
-            for event in range(read.first_event, read.first_event + read.events)
+            for event in range(read.first_event, read.first_event + read.events - 1)
         }
         censored += record.censored
         events += record.events
         found["ttft"].append((arrivals[0] - record.begun_ns) / 1e6)
         found["ttft_true"].append((truth[0] - record.begun_ns) / 1e6)
         found["itl_true"] += [(later - one) / 1e6 for one, later in pairwise(truth)]
-        found["itl"] += [
-            (arrivals[at] - arrivals[at - 1]) / 1e6
-            for at in range(1, len(arrivals))
-            if at not in hidden
-        ]
+        found["itl"] += [(later - one) / 1e6 for one, later in pairwise(arrivals)]
         found["error"] += [
             (arrival - true) / 1e6
             for at, (arrival, true) in enumerate(zip(arrivals, truth, strict=True))
@@ -316,7 +310,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--burners", type=int, default=0)
     parser.add_argument("--requests", type=int, default=20_000)
-    parser.add_argument("--batch-ms", type=float, default=0.0)
+    parser.add_argument("--batch-ms", type=float, default=0.5)
     parser.add_argument("command", nargs="*")
     options = parser.parse_args()
     plays = {"cpu": play_cpu, "truth": play_truth, "scale": play_scale, "peer": play_peer}

@@ -555,3 +555,20 @@ def test_a_missing_key_is_the_operators_to_set(monkeypatch: pytest.MonkeyPatch) 
     session = session_at("http://127.0.0.1:9", request={"api_key_env": "TEST_KEY"})
     with pytest.raises(ExonerateError, match="TEST_KEY"):
         asyncio.run(play_session(session, clock=SystemClock(), emit=lambda _: None))
+
+
+def test_the_raw_bytes_can_be_had(scripted: Start) -> None:
+    """Whoever asks gets every byte of the answer, read by read, as it came."""
+    kept: list[tuple[int, bytes]] = []
+
+    async def run() -> None:
+        async with scripted(answers(WHOLE)) as served:
+            await play_session(
+                session_at(served.url, rounds=2),
+                clock=SystemClock(),
+                emit=lambda _: None,
+                on_read=lambda number, read: kept.append((number, read.content)),
+            )
+
+    asyncio.run(run())
+    assert b"".join(content for number, content in kept if number == 2) == WHOLE

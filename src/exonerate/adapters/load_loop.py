@@ -16,12 +16,15 @@ import contextlib
 import errno
 import select
 import time
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from exonerate.adapters.clock import StampClock
+from exonerate.adapters.load_flight import Flight
 from exonerate.adapters.load_request import RequestMaker
-from exonerate.adapters.load_slot import Slot, Target
+from exonerate.adapters.load_slot import Ancillary, Receive, Slot, Target
 from exonerate.adapters.socket_facts import ending_of
 from exonerate.core.instant import NS_PER_MS, NS_PER_S
 from exonerate.core.wire.end_codes import Ending
@@ -37,6 +40,15 @@ READS_BETWEEN_CHORES_MAX = 1000
 BOUNDS_NS = NS_PER_S
 WAIT_S_MAX = 0.02
 NEVER_NS = 1 << 63
+BEGUN_AT_ONCE_MAX = 8
+BACKLOG_MAX = 256
+"""More ended answers than this are digested even while there is something to read."""
+
+
+QuickSlot: TypeAlias = tuple[
+    Receive, bytearray, Callable[[int], None], bytearray, Callable[[Wake], None]
+]
+"""All that the hot path needs of a slot whose answer may be kept unseen."""
 
 
 @dataclass(slots=True)
@@ -83,9 +95,12 @@ class LoadLoop:
         self._memory = RunMemory()
         self._epoll = select.epoll()
         self._slots: dict[int, Slot] = {}
+        self._quick: dict[int, QuickSlot] = {}
         self._busy: dict[Slot, int] = {}
         self._idle: list[Slot] = []
+        self._ended: deque[Flight] = deque()
         self._changed = False
+        self._polled_ns = time.monotonic_ns()
         self._due_ns = NEVER_NS
         self._bounds_due_ns = 0
         self._stop = False
@@ -106,7 +121,7 @@ class LoadLoop:
         try:
             self._send_due(begun_ns)
             self._turn(begun_ns, every_chore)
-            self._give_up_all()
+            self._finish()
         finally:
             self._close_all()
 
@@ -127,52 +142,52 @@ class LoadLoop:
         """Read and keep until then, or until very much has come; returns the time."""
         poll, clock, sleep = self._epoll.poll, time.monotonic_ns, time.sleep
         batch_s = self._batch_s
-        previous_ns = now_ns = clock()
+        now_ns = clock()
         reads_left = READS_BETWEEN_CHORES_MAX
         patience_s = self._patience_s(now_ns)
         while now_ns < until_ns and reads_left > 0:
             ready = poll(patience_s)
             now_ns = clock()
-            wake = (previous_ns, now_ns)
-            previous_ns = now_ns
-            self._read(ready, wake)
+            self._read(ready, (self._polled_ns, now_ns))
+            self._polled_ns = now_ns
             reads_left -= len(ready)
             if self._changed or now_ns >= self._due_ns:
-                self._changed = False
                 self._send_due(now_ns)
                 patience_s = self._patience_s(now_ns)
-                if not self._busy:
-                    break
+            elif self._ended and (not ready or len(self._ended) > BACKLOG_MAX):
+                self._make_record(self._ended.popleft())
+                patience_s = self._patience_s(now_ns)
+            if not self._busy:
+                break
             if batch_s and ready:
                 sleep(batch_s)
         return now_ns
 
     def _read(self, ready: list[tuple[int, int]], wake: Wake) -> None:
-        slots = self._slots
+        quick = self._quick
         for fd, mask in ready:
-            slot = slots[fd]
-            if not slot.quick:
-                self._attend(slot, mask, wake)
+            if fd not in quick:
+                self._attend(self._slots[fd], mask, wake)
                 continue
+            receive, blob, add_end, stamps, add_wake = quick[fd]
             try:
-                content, ancillary, _, _ = slot.receive(READ_BYTES, ANCILLARY_BYTES)
+                content, ancillary, _, _ = receive(READ_BYTES, ANCILLARY_BYTES)
             except OSError as error:
-                self._lost(slot, error)
+                self._lost(self._slots[fd], error)
                 continue
             if content[-4:] == EVENT_END and ancillary:
                 # `KeptReads.keep`, spelled out: a call would cost as much as what it does.
-                blob, add_end, stamps, add_wake = slot.sink
                 blob += content
                 add_end(len(blob))
                 stamps += ancillary[0][2]
                 add_wake(wake)
             else:
-                ending = slot.keep(content, ancillary, wake) if content else "fin"
-                if ending is not None:
-                    self._over(slot, ending)
+                self._keep(self._slots[fd], content, ancillary, wake)
 
     def _patience_s(self, now_ns: int) -> float:
-        """How long to wait for bytes: until the next request is due, at most `WAIT_S_MAX`."""
+        """How long to wait for bytes: not at all with work left, else until a request is due."""
+        if self._changed or self._ended:
+            return 0.0
         due_ns = self._plan.next_due_ns()
         self._due_ns = NEVER_NS if due_ns is None else due_ns
         return min(WAIT_S_MAX, max(0.0, (self._due_ns - now_ns) / NS_PER_S))
@@ -181,24 +196,31 @@ class LoadLoop:
 
     def _attend(self, slot: Slot, mask: int, wake: Wake) -> None:
         """Connecting, writing, heads, and every answer that must be read piece by piece."""
-        ending: Ending | None = None
         if slot.wants_to_write() and mask & ~select.EPOLLIN:
             ending = slot.writable()
-        if ending is None and mask & (select.EPOLLIN | select.EPOLLHUP | select.EPOLLERR):
-            ending = self._receive(slot, wake)
-        if ending is not None:
-            self._over(slot, ending)
-        elif slot.work is not None:
+            if ending is not None:
+                self._over(slot, ending)
+                return
+        if mask & (select.EPOLLIN | select.EPOLLHUP | select.EPOLLERR):
+            try:
+                content, ancillary, _, _ = slot.receive(READ_BYTES, ANCILLARY_BYTES)
+            except OSError as error:
+                self._lost(slot, error)
+            else:
+                self._keep(slot, content, ancillary, wake)
+        if slot.flight is not None:
             self._renew_interest(slot)
 
-    def _receive(self, slot: Slot, wake: Wake) -> Ending | None:
-        try:
-            content, ancillary, _, _ = slot.receive(READ_BYTES, ANCILLARY_BYTES)
-        except BlockingIOError:
-            return None
-        except OSError as error:
-            return ending_of(error)
-        return slot.keep(content, ancillary, wake) if content else "fin"
+    def _keep(self, slot: Slot, content: bytes, ancillary: Ancillary, wake: Wake) -> None:
+        """Keep a read that needs a look; from then on the slot is quick, or is not."""
+        ending = slot.keep(content, ancillary, wake) if content else "fin"
+        if ending is not None:
+            self._over(slot, ending)
+        elif slot.quick:
+            assert slot.flight is not None
+            self._quick[slot.fd] = (slot.receive, *slot.flight.reads.sink())
+        else:
+            self._quick.pop(slot.fd, None)
 
     def _lost(self, slot: Slot, error: OSError) -> None:
         if error.errno not in (errno.EAGAIN, errno.EINTR):
@@ -206,25 +228,28 @@ class LoadLoop:
 
     def _over(self, slot: Slot, ending: Ending) -> None:
         """The request of this slot has ended, or must be sent again, or the slot was idle."""
-        if slot.work is None:
+        self._quick.pop(slot.fd, None)
+        flight = slot.flight
+        if flight is None:
             self._drop(slot)
             return
         if ending in ("fin", "reset") and slot.unanswered():
             self._send_again(slot)
             return
         now_ns = time.monotonic_ns()
-        record, facts = slot.record(ending, now_ns)
-        work, slot.work = slot.work, None
-        self._changed = True
+        offset_ns = self._stamps.offset_ns
+        flight.end(ending, connected=slot.connected, at_ns=now_ns, offset_ns=offset_ns)
+        keep = ending == "framed" and flight.answer.reusable and not self.facts.fresh_connections
+        slot.flight = None
         del self._busy[slot]
-        self._account(record)
-        self._write(record)
-        keep = facts.reusable and ending == "framed" and not self.facts.fresh_connections
         if keep:
             self._idle.append(slot)
         else:
             self._drop(slot)
-        self._plan.ended(work, record.ended_ns)
+        self._plan.ended(flight.work, flight.ended_ns)
+        self._ended.append(flight)
+        self._changed = True
+        self.facts.ended += 1
 
     def _send_again(self, slot: Slot) -> None:
         """A reused connection that the peer had closed: once more, on a new one, on record."""
@@ -238,29 +263,37 @@ class LoadLoop:
         slot.resend()
         self._register(slot)
 
-    def _account(self, record: RequestRecord) -> None:
-        facts = self.facts
-        facts.ended += 1
-        facts.events += record.events
-        facts.failed += not record.complete
+    def _make_record(self, flight: Flight) -> None:
+        record = flight.record(self._stamps.offset_ns)
+        self.facts.events += record.events
+        self.facts.failed += not record.complete
+        self._write(record)
 
     # Sending.
 
     def _send_due(self, now_ns: int) -> None:
-        while (work := self._plan.take(now_ns)) is not None:
+        """Send what is due, a few at a time, so that reading never waits for long."""
+        self._changed = False
+        for _ in range(BEGUN_AT_ONCE_MAX):
+            work = self._plan.take(now_ns)
+            if work is None:
+                break
             self._begin(work)
+        else:
+            self._changed = True
         self.facts.in_flight = len(self._busy)
         self.facts.in_flight_peak = max(self.facts.in_flight_peak, len(self._busy))
 
     def _begin(self, work: Work) -> None:
-        slot = self._idle.pop() if self._idle else Slot(self._target, self._stamps, self._memory)
+        slot = self._idle.pop() if self._idle else Slot(self._target, self._memory)
         request = self._maker.make(work)
         begun_ns = time.monotonic_ns()
         self.facts.sending_lag_ns += begun_ns - work.intended_ns
         self.facts.sent += 1
-        opened = slot.begin(work, request, now_ns=begun_ns, deadline_ns=self._deadline_ns)
+        deadline_ns = begun_ns + self._deadline_ns
+        flight = Flight(work, request, begun_ns=begun_ns, deadline_ns=deadline_ns)
         self._busy[slot] = begun_ns
-        if opened:
+        if slot.begin(flight):
             self._register(slot)
         else:
             self._renew_interest(slot)
@@ -282,22 +315,24 @@ class LoadLoop:
     def _chores(self, now_ns: int, flooded: bool) -> None:
         """Deadlines and clocks, about every 50 ms; what is kept, every second or in a flood."""
         self._stamps.resync(now_ns)
-        late = [slot for slot in self._busy if now_ns > slot.deadline_ns]
-        for slot in late:
-            self._over(slot, "given-up")
+        flights = [(slot, slot.flight) for slot in self._busy if slot.flight is not None]
+        for slot, flight in flights:
+            if now_ns > flight.deadline_ns:
+                self._over(slot, "given-up")
         if now_ns >= self._bounds_due_ns or flooded:
             self._bounds_due_ns = now_ns + BOUNDS_NS
-            for slot in self._busy:
-                if slot.quick and len(slot.reads.blob) > KEPT_BYTES_MAX:
-                    slot.look_closer()
+            for slot, flight in flights:
+                if slot.quick and len(flight.reads.blob) > KEPT_BYTES_MAX:
+                    self._quick.pop(slot.fd, None)
+                    slot.quick = False
+                    flight.look_closer()
 
-    def _give_up_all(self) -> None:
+    def _finish(self) -> None:
+        """Give up what is still in flight, and make every record that is left."""
         for slot in list(self._busy):
-            record, _ = slot.record("given-up", time.monotonic_ns())
-            slot.work = None
-            self._account(record)
-            self._write(record)
-        self._busy.clear()
+            self._over(slot, "given-up")
+        while self._ended:
+            self._make_record(self._ended.popleft())
 
     def _drop(self, slot: Slot) -> None:
         self._forget(slot)
@@ -308,6 +343,7 @@ class LoadLoop:
     def _forget(self, slot: Slot) -> None:
         # Closing the descriptor takes it out of the epoll set (epoll(7)).
         self._slots.pop(slot.fd, None)
+        self._quick.pop(slot.fd, None)
 
     def _close_all(self) -> None:
         for slot in list(self._slots.values()):

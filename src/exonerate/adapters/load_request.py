@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from exonerate.adapters.address import Address
@@ -40,24 +41,24 @@ class RequestMaker:
     """The bytes of each request of one cell."""
 
     def __init__(
-        self, address: Address, recipe: RequestRecipe, *, cell: str, body: bytes | None
+        self, address: Address, recipe: RequestRecipe, *, cell: str, bodies: Sequence[bytes] = ()
     ) -> None:
         self._address = address
         self._cell = cell
-        self._body = body
+        self._bodies = bodies
         self._run = secrets.token_hex(6)
-        self._salted = recipe.prompt.salt == "" and body is None
+        self._salted = recipe.prompt.salt == "" and not bodies
         self._shared_by_rounds = recipe.prompt.growth_tokens > 0
         self._seed = recipe.prompt.seed
         self._salt_key = f"{self._seed}/{cell}".encode()
         tokens = max(1, recipe.prompt.prompt_tokens - (SALT_WORDS if self._salted else 0))
         self._recipe = replace(recipe, prompt=replace(recipe.prompt, prompt_tokens=tokens))
-        self._templates: dict[int, _Template] = {}
+        self._templates: dict[tuple[int, int], _Template] = {}
 
     def policy(self) -> dict[str, str | int]:
         """How the prompts were made, for the record."""
-        if self._body is not None:
-            kind = "the victim's own body, the same in each request"
+        if self._bodies:
+            kind = f"{len(self._bodies)} given bodies, in turn"
         elif self._salted:
             kind = f"each request begins with {SALT_WORDS} words of its own: no shared prefix"
         else:
@@ -66,9 +67,13 @@ class RequestMaker:
 
     def make(self, work: Work) -> bytes:
         """One whole request."""
-        template = self._templates.get(work.round_number)
+        place = (work.round_number, work.index % len(self._bodies) if self._bodies else 0)
+        template = self._templates.get(place)
         if template is None:
-            template = self._templates[work.round_number] = self._template(work.round_number)
+            template = self._template(*place)
+            if place[1] == 0:
+                # Of many bodies each is mostly sent once, so only the first is worth keeping.
+                self._templates[place] = template
         salt = self._salt(work) if self._salted else b""
         length = len(template.opening) + len(salt) + len(template.rest)
         head = template.head.replace(_ID_MARK.encode(), b"%s-%d" % (self._run.encode(), work.index))
@@ -89,9 +94,10 @@ class RequestMaker:
         picks = _PICKS.unpack(digest.digest())
         return b"".join([_SALT_WORDS[pick % len(_SALT_WORDS)] for pick in picks])
 
-    def _template(self, round_number: int) -> _Template:
+    def _template(self, round_number: int, body_number: int) -> _Template:
         mark = _SALT_MARK if self._salted else ""
-        body = chat_body(self._recipe, round_number, template=self._body, opening=mark)
+        given = self._bodies[body_number] if self._bodies else None
+        body = chat_body(self._recipe, round_number, template=given, opening=mark)
         request = build_request(self._address, self._recipe, b"", request_id=_ID_MARK)
         head = request.content.rpartition(b"content-length: ")[0]
         span = request.span_id.encode()

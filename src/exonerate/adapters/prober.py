@@ -26,7 +26,7 @@ from exonerate.core.scene import ProbeSession
 from exonerate.core.wire.dialects import dialect_of_path
 from exonerate.core.wire.end_codes import Ending
 from exonerate.core.wire.exchange import ConnectionFacts, Exchange, GivenUp
-from exonerate.core.wire.recorder import ExchangeRecorder
+from exonerate.core.wire.recorder import ExchangeRecorder, Read
 from exonerate.core.workload.prompts import chat_body
 
 
@@ -48,9 +48,15 @@ async def play_session(
     stall: StallWatch | None = None,
     give_up: asyncio.Event | None = None,
     body: bytes | None = None,
+    on_read: Callable[[int, Read], None] | None = None,
 ) -> None:
-    """Send the rounds; `body` is the victim's own request body where the recipe names one."""
+    """Send the rounds; `body` is the victim's own request body where the recipe names one.
+
+    `on_read` gets every read of every round (round, raw bytes and stamps) for whoever wants to
+    keep the bytes; the prober itself keeps none.
+    """
     playing = _Session(session, clock, emit, body)
+    playing.on_read = on_read
     vigil = _Vigil(stall)
     async with asyncio.TaskGroup() as group:
         relay = group.create_task(vigil.obey(give_up)) if give_up else None
@@ -125,6 +131,7 @@ class _Session:
         self._clock = clock
         self._emit = emit
         self._body = body
+        self.on_read: Callable[[int, Read], None] | None = None
         self._address = parse_address(session.url)
         self._dialer = Dialer(self._address, StampClock())
         self._connection: Connection | None = None
@@ -183,7 +190,7 @@ class _Session:
             recorder.request_bytes = len(request.content)
             if self._session.half_close and not self._address.secure:
                 await connection.end_sending()
-            ending = await _receive(connection, recorder)
+            ending = await self._receive(connection, recorder)
         except ConnectionLost as lost:
             ended_ns = self._clock.now()
             self._note_dialling(recorder)
@@ -196,6 +203,23 @@ class _Session:
         if not recorder.reusable or self._session.connection == "fresh":
             self.close()
         return exchange
+
+    async def _receive(self, connection: Connection, recorder: ExchangeRecorder) -> Ending:
+        """Feed the recorder until the answer is over; raises ConnectionLost where it breaks off."""
+        while True:
+            recorder.written_ns = connection.written_ns
+            while (read := connection.take_read()) is not None:
+                recorder.read(read)
+                if self.on_read is not None:
+                    self.on_read(recorder.round_number, read)
+            if recorder.finished:
+                return "broken" if recorder.broken else "framed"
+            if connection.eof_ns is not None:
+                recorder.eof(connection.eof_ns)
+                return "fin"
+            if connection.lost is not None:
+                raise connection.lost
+            await connection.change()
 
     async def _connect(self, recorder: ExchangeRecorder) -> Connection:
         """The kept connection where it is still good, else a new one."""
@@ -248,19 +272,3 @@ class _Session:
         ended_ns = self._clock.now()
         self.close()
         return recorder.ended("given-up", ended_ns, given_up=given_up)
-
-
-async def _receive(connection: Connection, recorder: ExchangeRecorder) -> Ending:
-    """Feed the recorder until the answer is over; raises ConnectionLost where it breaks off."""
-    while True:
-        recorder.written_ns = connection.written_ns
-        while (read := connection.take_read()) is not None:
-            recorder.read(read)
-        if recorder.finished:
-            return "broken" if recorder.broken else "framed"
-        if connection.eof_ns is not None:
-            recorder.eof(connection.eof_ns)
-            return "fin"
-        if connection.lost is not None:
-            raise connection.lost
-        await connection.change()

@@ -60,7 +60,8 @@ class Finding:
     """One way in which a property does not hold, with the smallest input found that shows it.
 
     Args:
-        condition: what the input is about
+        condition: name of what the input is about
+        why: what it is about, and who has failed there
         broken: a promised property is broken; otherwise it is only told
         saved: file from which it can be replayed; empty when nothing was saved
     """
@@ -72,6 +73,7 @@ class Finding:
     splits: int
     what: str
     shape: JsonObject
+    why: str = ""
     saved: str = ""
 
 
@@ -177,7 +179,7 @@ def _accuracy(proof: Proof) -> str:
         return "has no measured error"
     worst = max(point.of_bound for point in proof.error_by_splits)
     if proof.verdict(Property.ACCURATE) == "broken":
-        return "leaves the error bound in the conditions listed"
+        return f"leaves the error bound of float64{_where(proof, Property.ACCURATE)}"
     return f"stays within {worst:.0%} of the error bound on ordinary inputs at every split count"
 
 
@@ -186,63 +188,24 @@ def _classes(proof: Proof) -> str:
         case "holds":
             return "puts NaN and infinity in the same places at every split count tried"
         case "broken":
-            return "turns finite answers into NaN or infinity, or back, as the split count changes"
+            where = _where(proof, Property.SAME_CLASS)
+            return f"changes finite answers to NaN or infinity, or back, with the splits{where}"
         case _:
             return "was not examined for NaN and infinity"
 
 
 def proof_document(proof: Proof) -> JsonObject:
     """The proof as `--json` prints it."""
-    many = [point for point in proof.error_by_splits if point.splits > 1]
     return {
         "schema": SCHEMA,
         "target": proof.target,
         "outcome": "broken" if proof.broken else "holds",
         "promised": [check.value for check in proof.promised],
-        "properties": [
-            {
-                "name": check.value,
-                "meaning": MEANINGS[check],
-                "promised": check in proof.promised,
-                "verdict": proof.verdict(check),
-                "trials": proof.trials.get(check, 0),
-                "violated": proof.violated.get(check, 0),
-            }
-            for check in Property
-        ],
-        "split_invariance": {
-            "bitwise": all(point.changed_share == 0 for point in many) if many else None,
-            "changed_share_max": max((point.changed_share for point in many), default=None),
-            "ulp_max": max((point.ulp_max for point in many), default=None),
-            "ulp_allowed": proof.ulp_allowed,
-            "partial_dtype": proof.partial_dtype,
-        },
-        "error_by_splits": [
-            {
-                "dtype": point.dtype,
-                "splits": point.splits,
-                "error_max": _finite(point.error_max),
-                "error_rms": _finite(point.error_rms),
-                "of_bound": _finite(point.of_bound),
-                "changed_share": point.changed_share,
-                "ulp_max": _finite(point.ulp_max),
-            }
-            for point in proof.error_by_splits
-        ],
+        "properties": [_property_document(proof, check) for check in Property],
+        "split_invariance": _split_invariance_document(proof),
+        "error_by_splits": [_error_document(point) for point in proof.error_by_splits],
         "conventions": {name: list(values) for name, values in proof.conventions.items()},
-        "findings": [
-            {
-                "property": finding.property.value,
-                "condition": finding.condition,
-                "broken": finding.broken,
-                "dtype": finding.dtype,
-                "splits": finding.splits,
-                "what": finding.what,
-                "input": finding.shape,
-                "saved": finding.saved or None,
-            }
-            for finding in proof.findings
-        ],
+        "findings": [_finding_document(finding) for finding in proof.findings],
         "not_examined": list(proof.not_examined),
         "sentence": sentence(proof),
         "level": proof.level,
@@ -251,6 +214,62 @@ def proof_document(proof: Proof) -> JsonObject:
         "elapsed_s": round(proof.elapsed_s, 3),
         "versions": dict(proof.versions),
     }
+
+
+def _property_document(proof: Proof, check: Property) -> JsonObject:
+    return {
+        "name": check.value,
+        "meaning": MEANINGS[check],
+        "promised": check in proof.promised,
+        "verdict": proof.verdict(check),
+        "trials": proof.trials.get(check, 0),
+        "violated": proof.violated.get(check, 0),
+    }
+
+
+def _split_invariance_document(proof: Proof) -> JsonObject:
+    many = [point for point in proof.error_by_splits if point.splits > 1]
+    return {
+        "bitwise": all(point.changed_share == 0 for point in many) if many else None,
+        "changed_share_max": max((point.changed_share for point in many), default=None),
+        "ulp_max": max((_finite(point.ulp_max) or 0.0 for point in many), default=None),
+        "ulp_allowed": proof.ulp_allowed,
+        "partial_dtype": proof.partial_dtype,
+    }
+
+
+def _error_document(point: ErrorPoint) -> JsonObject:
+    return {
+        "dtype": point.dtype,
+        "splits": point.splits,
+        "error_max": _finite(point.error_max),
+        "error_rms": _finite(point.error_rms),
+        "of_bound": _finite(point.of_bound),
+        "changed_share": point.changed_share,
+        "ulp_max": _finite(point.ulp_max),
+    }
+
+
+def _finding_document(finding: Finding) -> JsonObject:
+    return {
+        "property": finding.property.value,
+        "condition": finding.condition,
+        "why": finding.why,
+        "broken": finding.broken,
+        "dtype": finding.dtype,
+        "splits": finding.splits,
+        "what": finding.what,
+        "input": finding.shape,
+        "saved": finding.saved or None,
+    }
+
+
+def _where(proof: Proof, check: Property) -> str:
+    """The conditions in which a property was violated, to follow what is said of it."""
+    conditions = dict.fromkeys(
+        finding.condition for finding in proof.findings if finding.property is check
+    )
+    return f" (conditions: {', '.join(conditions)})" if conditions else ""
 
 
 def _finite(value: float) -> float | None:

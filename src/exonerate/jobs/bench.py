@@ -8,6 +8,7 @@ and from nothing else: `exonerate bench export` and `compare` read the same byte
 from __future__ import annotations
 
 import asyncio
+import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -23,13 +24,15 @@ from exonerate.core.workload.instrument import InstrumentFold
 from exonerate.core.workload.result_blocks import (
     MAGIC,
     RequestRecord,
-    decode_blocks,
     encode_json,
+    read_bare_blocks,
+    read_blocks,
 )
 from exonerate.core.workload.summary import CellFold, CellSummary
 from exonerate.errors import ExonerateError
 
 SAMPLE_EVERY_S = 1.0
+OPEN_KINDS = ("poisson", "constant", "trace", "replay")
 COUNTERS = ("generated_tokens", "prompt_tokens", "steps", "cpu_s")
 GAUGES = ("running", "waiting", "kv_usage")
 TIME_LIMIT_S = 6 * 3600.0
@@ -124,14 +127,17 @@ class BenchResult:
 
 
 async def run_bench(
-    spec: BenchSpec, tools: BenchTools, out: Path, *, body: bytes | None = None
+    spec: BenchSpec, tools: BenchTools, out: Path, *, bodies: Sequence[bytes] = ()
 ) -> BenchResult:
-    """Play every cell and return the folded result; interrupting keeps what was measured."""
+    """Play every cell and return the folded result; interrupting keeps what was measured.
+
+    `bodies` are sent instead of seeded prompts, in turn; a replay has one for each request.
+    """
     header = spec.header(version=VERSION, wall=tools.clock.wall())
     with out.open("wb") as result:
         result.write(MAGIC)
         result.write(encode_json(header))
-        runs = [_CellRun(spec, cell, at, tools, body) for at, cell in enumerate(spec.cells)]
+        runs = [_CellRun(spec, cell, at, tools, bodies) for at, cell in enumerate(spec.cells)]
         notes: list[str] = []
         try:
             for run in runs:
@@ -147,8 +153,8 @@ async def run_bench(
 def read_result(path: Path) -> BenchResult:
     """Fold a result file; raises ExonerateError where it is none."""
     try:
-        content = path.read_bytes()
-        return _Reader().read(content)
+        with path.open("rb") as file:
+            return _Reader().read(file)
     except OSError as error:
         raise ExonerateError(
             f"`{path}` cannot be read: {error.strerror}", "give the file that `bench` named"
@@ -165,7 +171,7 @@ class _CellRun:
     cell: BenchCell
     number: int
     tools: BenchTools
-    body: bytes | None
+    bodies: Sequence[bytes]
     facts: list[dict[str, Any]] = field(default_factory=list)
     samples: list[tuple[int, Mapping[str, float]]] = field(default_factory=list)
     result: CellResult | None = None
@@ -208,7 +214,9 @@ class _CellRun:
             "index_step": workers,
             "url": spec.url,
             "request": asdict(spec.request),
-            "body": self.body.decode() if self.body else None,
+            "bodies": [body.decode() for body in self.bodies[number::workers]]
+            if self.cell.open_loop
+            else [body.decode() for body in self.bodies],
             "plan": plan,
             "warmup_requests": spec.warmup_requests // workers,
             "deadline_s": spec.deadline_s,
@@ -229,11 +237,16 @@ class _CellRun:
     def _write(self, spools: Sequence[Path], file: BinaryIO) -> None:
         fold = _CellReader(self.spec.header(version=VERSION, wall=""), self.number)
         for spool in spools:
-            content = spool.read_bytes() if spool.exists() else b""
-            file.write(content)
-            for block in decode_blocks(MAGIC + content):
-                assert isinstance(block, RequestRecord)
-                fold.add(block)
+            if not spool.exists():
+                continue
+            # First everything is in the result, then it is folded: the raw records come first.
+            with spool.open("rb") as blocks:
+                shutil.copyfileobj(blocks, file)
+                file.flush()
+                blocks.seek(0)
+                for block in read_bare_blocks(blocks):
+                    assert isinstance(block, RequestRecord)
+                    fold.add(block)
         end: dict[str, Json] = {
             "type": "cell_end",
             "cell": self.number,
@@ -251,7 +264,7 @@ class _CellReader:
 
     def __init__(self, header: JsonObject, number: int) -> None:
         cell: Any = _item(header.get("cells"), number)
-        self._open_loop = cell.get("kind") in ("poisson", "constant", "trace")
+        self._open_loop = cell.get("kind") in OPEN_KINDS
         slo: Any = header.get("slo_ms") or {}
         self._fold = CellFold(
             load=str(cell.get("name")),
@@ -286,8 +299,8 @@ class _Reader:
         self._ends: dict[int, Mapping[str, Any]] = {}
         self._notes: list[str] = []
 
-    def read(self, content: bytes) -> BenchResult:
-        for block in decode_blocks(content):
+    def read(self, file: BinaryIO) -> BenchResult:
+        for block in read_blocks(file):
             if isinstance(block, RequestRecord):
                 self._cell(block.cell).add(block)
             else:

@@ -20,7 +20,7 @@ class AttentionInput:
         k: (batch, tokens, kv_heads, dim)
         v: (batch, tokens, kv_heads, dim_v); a latent cache is `v` a part of `k`, one KV head
         lengths: (batch,) how many tokens of each sequence count
-        dtype: number format of q, k and v
+        dtype: number format of q, k and v; with `fp8` of k and v, and q is `fp16`
         layout: how the arrays lie in memory when the implementation gets them
         page_size: tokens a page, for implementations that take a page table
         softcap: scores become ``softcap * tanh(score / softcap)``
@@ -95,6 +95,11 @@ class AttentionInput:
             "lengths": [int(length) for length in self.lengths[:8]],
             "layout": self.layout,
         }
+
+
+def out_dtype(dtype: str) -> str:
+    """The format of q and of the answer: `fp8` is the format of the cache alone."""
+    return "fp16" if dtype == "fp8" else dtype
 
 
 def check_shapes(

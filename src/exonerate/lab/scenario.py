@@ -22,6 +22,8 @@ from exonerate.lab.tables import WrongTable, build, nearest, read_tables
 
 Tables: TypeAlias = Mapping[str, object]
 PartKind: TypeAlias = Literal["llamacpp", "scripted", "faulty-proxy", "program"]
+HOST = "127.0.0.1"
+ENGINE_ROLES = ("engine", "prefill", "decode")
 VARIABLE = re.compile(r"\$(?:\{([a-z][\w.-]*)\}|([a-z]\w*))")
 DECOY_NAMES = ("ingress", "gateway", "sidecar", "mesh", "egress")
 DRAWING = ("vary", "choose", "decoys", "ports")
@@ -34,7 +36,8 @@ class Part:
     `settings` are the engine's flags (llamacpp), its script (scripted) or the rules (faulty-proxy).
     A `program` is started with `argv` after `files` were written; it is ready when it listens, or
     when `ready` answers. `hidden` parts are on the path but not in the deployment file.
-    `open_files` is the process's limit of file descriptors (0: the usual one).
+    `open_files` is the process's limit of file descriptors (0: the usual one). `namespace` is the
+    network namespace it runs in (made by the scenario's `setup`), `address` where it listens then.
     """
 
     name: str
@@ -48,13 +51,15 @@ class Part:
     environ: Mapping[str, str] = field(default_factory=dict)
     ready: str | None = None
     open_files: int = 0
+    namespace: str | None = None
+    address: str = "127.0.0.1"
     log: bool = False
     metrics: bool = True
 
     @property
     def is_engine(self) -> bool:
         """Whether it is the end of the path."""
-        return self.kind in ("llamacpp", "scripted")
+        return self.kind in ("llamacpp", "scripted") or self.role in ENGINE_ROLES
 
     @property
     def hop_role(self) -> str:
@@ -114,7 +119,10 @@ class Client:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """One drawn scenario, ready to be staged."""
+    """One drawn scenario, ready to be staged.
+
+    `setup` and `teardown` are shell scripts around it, for networks that have to be built.
+    """
 
     id: str
     title: str
@@ -125,6 +133,8 @@ class Scenario:
     background: tuple[Background, ...] = ()
     files: Mapping[str, str] = field(default_factory=dict)
     client: Client | None = None
+    setup: str = ""
+    teardown: str = ""
     needs: tuple[str, ...] = ()
     needs_root: bool = False
     budget_s: float = 60.0
@@ -149,6 +159,17 @@ class Template:
         parts = self.tables.get("part", [])
         assert isinstance(parts, list)
         return [str(part["name"]) for part in parts if isinstance(part, Mapping) and "name" in part]
+
+    @property
+    def addresses(self) -> dict[str, str]:
+        """Where parts listen that do not listen on loopback."""
+        parts = self.tables.get("part", [])
+        assert isinstance(parts, list)
+        return {
+            str(part["name"]): str(part["address"])
+            for part in parts
+            if isinstance(part, Mapping) and "name" in part and "address" in part
+        }
 
     @property
     def port_names(self) -> list[str]:
@@ -178,8 +199,8 @@ def builtin_scenarios() -> list[Template]:
     return sorted(templates, key=lambda template: _natural(template.id))
 
 
-def _natural(name: str) -> list[tuple[int, str]]:
-    return [(int(part or 0), word) for word, part in re.findall(r"(\D*)(\d*)", name)]
+def _natural(name: str) -> list[tuple[str, int]]:
+    return [(word, int(number or 0)) for word, number in re.findall(r"(\D*)(\d*)", name)]
 
 
 def draw(template: Template, *, seed: int, ports: Mapping[str, int], folder: str = ".") -> Scenario:
@@ -191,9 +212,10 @@ def draw(template: Template, *, seed: int, ports: Mapping[str, int], folder: str
     rng = random.Random(f"{template.id} {seed}")
     try:
         values = _drawn_values(template.tables, rng)
+        addresses = template.addresses
         for name, port in ports.items():
             values[f"port.{name}"] = port
-            values[f"url.{name}"] = f"http://127.0.0.1:{port}"
+            values[f"url.{name}"] = f"http://{addresses.get(name, HOST)}:{port}"
         values |= {"seed": seed, "python": sys.executable, "folder": folder}
         plain = {key: item for key, item in template.tables.items() if key not in DRAWING}
         filled = _filled(plain, values)
@@ -277,7 +299,7 @@ def _check(scenario: Scenario) -> None:
     names = [part.name for part in scenario.part]
     if len(set(names)) != len(names):
         raise WrongTable("scenario.part: two parts have the same name")
-    if not scenario.part[-1].is_engine and scenario.part[-1].kind != "program":
+    if not scenario.part[-1].is_engine:
         raise WrongTable("scenario.part: the last part must be an engine")
     mentioned = [part.upstream for part in scenario.part if part.upstream is not None]
     mentioned += [background.at for background in scenario.background]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
@@ -21,6 +22,7 @@ from exonerate.errors import ExonerateError
 from exonerate.lab.model import fetch_model
 from exonerate.lab.processes import Ready, RunningProgram, free_ports, start_program
 from exonerate.lab.scenario import (
+    HOST,
     Background,
     Part,
     Scenario,
@@ -29,7 +31,6 @@ from exonerate.lab.scenario import (
     draw,
 )
 
-HOST = "127.0.0.1"
 MODEL = {"llamacpp": "smollm2", "scripted": "scripted", "program": "smollm2"}
 READY_TIMEOUT_S = 60.0
 # The harness's words under SmolLM2's tokenizer, measured.
@@ -76,10 +77,12 @@ def staged(template: Template, *, seed: int, folder: Path, progress: Progress) -
             f"scenario {scenario.id} needs {', '.join(lacking)}",
             "install what is missing, or choose scenarios with `exonerate lab list`",
         )
-    urls = {name: f"http://{HOST}:{port}" for name, port in ports.items()}
+    addresses = template.addresses
+    urls = {name: f"http://{addresses.get(name, HOST)}:{port}" for name, port in ports.items()}
     for name, text in scenario.files.items():
         (folder / name).write_text(text)
     with ExitStack() as stack:
+        stack.enter_context(_network(scenario))
         programs = {}
         for part in reversed(scenario.part):
             progress(f"starting {part.name}", None)
@@ -118,6 +121,23 @@ def _drawn_with_ports(
     return replace(scenario, part=tuple(parts)), ports
 
 
+@contextmanager
+def _network(scenario: Scenario) -> Iterator[None]:
+    """What the scenario's `setup` builds, and its `teardown` takes away again."""
+    try:
+        if scenario.setup:
+            built = subprocess.run(["/bin/sh", "-ec", scenario.setup], capture_output=True)
+            if built.returncode != 0:
+                raise ExonerateError(
+                    f"the setup of scenario {scenario.id} failed: {built.stderr.decode().strip()}",
+                    "it needs a host where root may make network namespaces and NAT",
+                )
+        yield
+    finally:
+        if scenario.teardown:
+            subprocess.run(["/bin/sh", "-c", scenario.teardown], capture_output=True, check=False)
+
+
 def _warm_up(scenario: Scenario, urls: Mapping[str, str], progress: Progress) -> None:
     """Let the real engine compute once, so that its first request is not the slow one."""
     engine = scenario.part[-1]
@@ -137,13 +157,15 @@ class _Starting:
 
     @contextmanager
     def started(self, part: Part) -> Iterator[RunningProgram]:
-        url = f"http://{HOST}:{self.ports[part.name]}"
-        ready = {"llamacpp": f"{url}/health"}.get(
-            part.kind, f"tcp://{HOST}:{self.ports[part.name]}"
-        )
+        url = f"http://{part.address}:{self.ports[part.name]}"
+        # Sockets of another network namespace do not show in ours: there it has to answer.
+        asked = part.kind == "llamacpp" or part.namespace is not None
+        ready = f"{url}/health" if asked else f"tcp://{HOST}:{self.ports[part.name]}"
         log = self.folder / f"{part.name}.log"
         environ = {**os.environ, **part.environ}
         argv = self._argv(part)
+        if part.namespace is not None:
+            argv = ["ip", "netns", "exec", part.namespace, *argv]
         if part.open_files:
             argv = ["/bin/sh", "-c", f'ulimit -n {part.open_files} && exec "$@"', "sh", *argv]
         with start_program(
@@ -163,7 +185,7 @@ class _Starting:
             case "scripted":
                 config = self._written(part, "json", json.dumps(dict(part.settings)))
                 argv = [sys.executable, "-m", "exonerate.lab.scripted_engine", "--port", port]
-                return [*argv, "--config", str(config)]
+                return [*argv, "--host", part.address, "--config", str(config)]
             case "faulty-proxy":
                 return self._faulty_proxy(part, port)
             case "program":

@@ -110,6 +110,9 @@ def _notes(tree: Any, bullet: str) -> list[str]:
         "intervals are 95 % for these requests; another run moves more (see `exonerate ab`); "
         "a dash is what n does not allow"
     )
+    counted = tree["header"].get("prompt_tokens_counted")
+    if counted is not None:
+        notes.append(f"prompts have {counted} tokens by the engine's own tokenizer")
     notes.extend(tree["notes"])
     notes.append(f"raw records: {tree['result']}")
     return [f"{bullet}{note}" for note in notes]

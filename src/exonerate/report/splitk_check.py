@@ -68,6 +68,8 @@ def _findings(proof: Proof) -> Iterator[str]:
             f"  {mark} {finding.property.value} [{finding.condition}] {finding.dtype}, "
             f"{finding.splits} splits: {finding.what}"
         )
+        if finding.why:
+            yield f"         {finding.why}"
         yield f"         {_shape(finding)}"
         if finding.saved:
             yield f"         replay: exonerate splitk check {proof.target} --replay {finding.saved}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Sequence
 from itertools import pairwise
 
 import orjson
@@ -56,11 +58,20 @@ odd_chunks = st.sampled_from(
 )
 
 
-def load_facts(contents: list[bytes], *, answers_before: int = 0) -> AnswerFacts:
+def load_facts(
+    contents: list[bytes], *, answers_before: int = 0, proven: Sequence[list[bytes]] = ()
+) -> AnswerFacts:
     """What the load side makes of these reads, the way the loop calls it."""
     memory = RunMemory()
     for _ in range(answers_before):
         memory.is_thorough_turn()
+    for earlier in proven:
+        read_answer(earlier, memory)
+    return read_answer(contents, memory)
+
+
+def read_answer(contents: list[bytes], memory: RunMemory) -> AnswerFacts:
+    """One answer of a run."""
     answer, reads = LoadAnswer("chat", memory), KeptReads()
     for content in contents:
         if answer.careful:
@@ -69,7 +80,9 @@ def load_facts(contents: list[bytes], *, answers_before: int = 0) -> AnswerFacts
         reads.keep(content, NO_STAMP, WAKE)
         if not answer.quick or not content.endswith(EVENT_END):
             answer.look(reads)
-    if not answer.finished and not answer.careful:
+    if answer.finished:
+        answer.settle(reads)
+    elif not answer.careful:
         answer.look_closer(reads)
     return answer.facts()
 
@@ -83,9 +96,11 @@ def careful_facts(contents: list[bytes]) -> tuple[AnswerReader, list[int]]:
     return reader, read_of_event
 
 
-def assert_same(contents: list[bytes], *, answers_before: int = 0) -> None:
+def assert_same(
+    contents: list[bytes], *, answers_before: int = 0, proven: Sequence[list[bytes]] = ()
+) -> None:
     """Both ways agree on everything that a load run records."""
-    facts = load_facts(contents, answers_before=answers_before)
+    facts = load_facts(contents, answers_before=answers_before, proven=proven)
     reader, read_of_event = careful_facts(contents)
     careful = reader.facts()
     assert list(facts.read_of_event) == read_of_event
@@ -125,6 +140,32 @@ def test_a_cut_off_stream_gives_the_same(length: int, before: int) -> None:
     assert_same([blob[:400], blob[400 : 400 + length]], answers_before=before)
 
 
+@given(
+    st.lists(
+        st.just({"content": " word"})
+        | st.just({"role": "assistant", "content": ""})
+        | st.just({"content": "\n"}),
+        min_size=8,
+        max_size=40,
+    ),
+    st.lists(st.tuples(st.integers(0, 99), st.just(chunk(b": ping\n\n"))), max_size=2),
+    st.integers(-2, 0),
+)
+def test_a_trusted_run_is_still_told_the_truth(
+    stream: list[dict[str, object]], comments: list[tuple[int, bytes]], off: int
+) -> None:
+    """After proven answers, heartbeats and miscounting servers do not go unnoticed."""
+    words = [event(delta) for delta in stream]
+    tokens = sum(bool(delta["content"]) for delta in stream) + off
+    usage = {"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": tokens}}
+    tail = event({}, "length") + chunk(b"data: " + orjson.dumps(usage) + b"\n\n")
+    for place, comment in comments:
+        words.insert(place % len(words), comment)
+    proven = [HEAD, *[event({"content": " x"})] * 40, TAIL]
+    contents = [HEAD, *words, tail + chunk(b"data: [DONE]\n\n") + b"0\r\n\r\n"]
+    assert_same(contents, proven=[proven] * 20)
+
+
 def test_a_miscounted_chunk_is_found_in_the_first_answers() -> None:
     """A chunk whose size is wrong breaks the answer, as it does for a probe."""
     right = event({"content": " x"})
@@ -143,6 +184,7 @@ def test_ordinary_streams_take_the_quick_way() -> None:
         if not content.endswith(EVENT_END):
             answer.look(reads)
     assert answer.finished
+    answer.settle(reads)
     assert not answer.careful
     assert answer.facts().content.meaningful_events == 20
 
@@ -163,3 +205,16 @@ def test_a_read_without_a_stamp_falls_back_to_the_time_of_the_read() -> None:
     reads = KeptReads()
     reads.keep(b"x", NO_STAMP, (5, 9))
     assert reads.stamps_ns(offset_ns=1) == ([9], False)
+
+
+def test_no_answer_leaves_garbage_behind() -> None:
+    """The load worker runs without a collector, so nothing may hold itself."""
+    gc.collect()
+    gc.disable()
+    try:
+        for contents in ([HEAD, TAIL], [HEAD[:20], HEAD[20:], TAIL], [b"garbage"]):
+            load_facts(contents)
+            careful_facts(contents)
+        assert gc.collect() == 0
+    finally:
+        gc.enable()

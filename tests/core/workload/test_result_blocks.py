@@ -45,7 +45,14 @@ def records(draw: st.DrawFn) -> RequestRecord:
         gaps_ns=gap_values,
         lateness_us=array("H", draw(st.lists(st.integers(0, 65535), max_size=20))),
         coalesced=tuple(
-            draw(st.lists(st.builds(CoalescedRead, counts, counts, stamps), max_size=3))
+            draw(
+                st.lists(
+                    st.builds(
+                        CoalescedRead, counts, st.integers(2, 65535), st.integers(0, 2**32 - 1)
+                    ),
+                    max_size=3,
+                )
+            )
         ),
     )
 

@@ -99,10 +99,20 @@ def test_an_open_loop_counts_from_the_intended_time() -> None:
     assert summary.latencies["e2e_ms"][0].value == 170.0
 
 
-def test_gaps_that_a_shared_read_hides_are_left_out() -> None:
-    """Events of one read have no gaps of their own; a zero would be made up."""
-    hidden = record(0, gaps_ms=[50, 0, 30], coalesced=(CoalescedRead(0, 2, 5),))
-    assert folded([hidden] * 5).latencies["itl_ms"][0].value == 30.0
+def test_events_that_a_late_loop_lumped_together_are_spread_out() -> None:
+    """Two events of one read, for which nothing was read in 20 ms, are taken to be 10 ms apart."""
+    late = record(0, gaps_ms=[70, 0, 10], coalesced=(CoalescedRead(0, 2, 20 * MS),))
+    summary = folded([late] * 5)
+    assert summary.latencies["ttft_ms"][0].value == 60.0
+    assert summary.latencies["itl_ms"][0].value == 10.0
+
+
+def test_a_burst_that_was_watched_stays_a_burst() -> None:
+    """Events that came together while the loop was reading are not spread over the silence."""
+    burst = record(0, gaps_ms=[200, 0, 0, 0], coalesced=(CoalescedRead(0, 4, MS // 10),))
+    summary = folded([burst] * 5)
+    assert summary.latencies["itl_ms"][0].value == 0.025
+    assert summary.latencies["ttft_ms"][0].value == pytest.approx(200, abs=0.2)
 
 
 def test_goodput_needs_every_limit_kept() -> None:

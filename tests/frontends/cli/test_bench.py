@@ -49,6 +49,9 @@ class Engine:
         """Answer requests until the client goes."""
         try:
             while head := await reader.readuntil(b"\r\n\r\n"):
+                if head.startswith(b"POST /tokenize"):
+                    await self.count(reader, writer, head)
+                    continue
                 if head.startswith(b"GET"):
                     page = METRICS % self.generated
                     answer = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(page)
@@ -61,6 +64,15 @@ class Engine:
             pass
         finally:
             writer.close()
+
+    async def count(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, head: bytes
+    ) -> None:
+        """A tokenizer that makes two tokens of each word."""
+        length = int(head.lower().partition(b"content-length: ")[2].split(b"\r\n")[0])
+        text = json.loads(await reader.readexactly(length))["prompt"]
+        body = json.dumps({"count": 2 * len(text.split())}).encode()
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
 
     async def answer(self, writer: asyncio.StreamWriter) -> None:
         """One stream."""
@@ -153,6 +165,16 @@ def test_a_trace_is_replayed(capsys: pytest.CaptureFixture[str], tmp_path: Path)
     assert answer["cells"][0]["complete"] == len(engine.bodies) == 3
 
 
+def test_a_capture_is_replayed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """The captured bodies are sent, each once, at their times."""
+    capture = tmp_path / "capture.jsonl"
+    rows = [{"timestamp": 5 + at / 20, "body": {"messages": [], "n": at}} for at in range(4)]
+    capture.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    answer, engine, _ = measured(capsys, tmp_path, "--replay", str(capture), "--workers", "2")
+    assert answer["cells"][0]["load"] == "replay"
+    assert sorted(body["n"] for body in engine.bodies) == [0, 1, 2, 3]
+
+
 def test_sessions_grow_their_history(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """Agents send rounds whose history grows, each session with its own beginning."""
     _, engine, _ = measured(
@@ -202,6 +224,15 @@ def test_reports_are_written(capsys: pytest.CaptureFixture[str], tmp_path: Path)
     assert "<svg" in page.read_text()
     assert "http://www.w3.org" in page.read_text()
     assert "src=" not in page.read_text()
+
+
+def test_prompts_have_the_asked_tokens_by_the_engines_count(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """An engine whose words are two tokens each gets half as many of them."""
+    answer, engine, _ = measured(capsys, tmp_path, "-C", "1", "-n", "4", "--prompt-tokens", "80")
+    assert answer["header"]["prompt_tokens_counted"] == 80
+    assert {len(body["messages"][0]["content"].split()) for body in engine.bodies} == {40}
 
 
 def test_compare_puts_like_runs_side_by_side(

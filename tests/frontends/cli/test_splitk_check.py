@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import orjson
@@ -9,6 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from exonerate.errors import ExonerateError
+from exonerate.frontends.cli.main import cli
 from exonerate.frontends.cli.splitk_check import check
 
 WRONG = """
@@ -60,7 +66,77 @@ def test_an_unknown_promise_is_the_operators_to_mend(promise: str) -> None:
         _check("numpy", "--promise", promise)
 
 
-def test_split_invariance_can_be_promised_within_ulps() -> None:
+def test_split_invariance_can_be_promised_within_ulps(tmp_path: Path) -> None:
     """Bits move with the split count; a promise within some ulp is kept."""
-    assert _check("numpy", "--level", "quick", "--promise", "split-invariant")[0] == 1
-    assert _check("numpy", "--level", "quick", "--promise", "split-invariant=64")[0] == 0
+    plain = ("numpy", "--condition", "plain")
+    assert _check(*plain, "--promise", "split-invariant", "--save", str(tmp_path))[0] == 1
+    assert _check(*plain, "--promise", "split-invariant=64")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (("--condition", "moonshine"), "`moonshine` is no condition"),
+        (("--dtype", "bf16"), "takes none of bf16"),
+        (("--replay", "nothing.npz"), "does not exist"),
+    ],
+)
+def test_what_cannot_be_asked_is_the_operators_to_mend(
+    arguments: tuple[str, str], problem: str
+) -> None:
+    """A name that is not there is answered with what there is."""
+    with pytest.raises(ExonerateError, match=problem):
+        _check("numpy", *arguments)
+
+
+def test_a_proof_is_added_to_the_case_that_is_named(tmp_path: Path) -> None:
+    """With `--case` the proof is evidence of that case; without, nothing is written."""
+    ledger = ("--ledger", str(tmp_path / "ledger.db"))
+    opened = CliRunner().invoke(cli, ["case", "open", "was it exact", *ledger])
+    case = opened.stdout.split()[-1]
+    sweep = ("splitk", "check", "numpy", "--level", "quick", "--condition", "plain")
+    done = CliRunner().invoke(cli, [*sweep, "--case", case, *ledger], standalone_mode=False)
+    assert done.return_value == 0
+    assert "added measurement-" in done.stderr
+    shown = CliRunner().invoke(cli, ["case", "show", "--case", case, *ledger])
+    assert "splitk check numpy" in shown.stdout
+
+
+SLEEPS = """
+import os, time
+from pathlib import Path
+def attend(q, k, v, lengths, splits):
+    Path(os.environ["SEEN"]).write_text(str(os.getpid()))
+    time.sleep(60)
+"""
+
+
+def test_an_interrupt_ends_the_target_too(tmp_path: Path) -> None:
+    """Ctrl-C in the middle of a call leaves with 130 and leaves no process behind."""
+    (tmp_path / "sleeps.py").write_text(SLEEPS)
+    seen = tmp_path / "seen"
+    command = [sys.executable, "-m", "exonerate", "splitk", "check", "sleeps.py:attend"]
+    process = subprocess.Popen(
+        command,
+        cwd=tmp_path,
+        env={**os.environ, "SEEN": str(seen)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    worker = int(_text_of(seen))
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert out == b""
+    with pytest.raises(ProcessLookupError):
+        os.kill(worker, 0)
+
+
+def _text_of(path: Path) -> str:
+    """What another process writes there, once it has."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        if path.exists() and (text := path.read_text()):
+            return text
+        time.sleep(0.02)
+    raise AssertionError(f"{path} was not written")

@@ -67,7 +67,8 @@ def normalised_partials(
     for b, h, n in _rows(q, lengths):
         s, values = _scores(q, k, v, b, h, n)
         parts = [
-            _normalised(s[part], values[part]) for part in np.array_split(np.arange(n), splits)
+            _normalised(s[part], values[part])
+            for part in np.array_split(np.arange(n), min(splits, n + 2))
         ]
         with np.errstate(all="ignore"):
             while len(parts) > 1:
@@ -131,7 +132,7 @@ def _normalised(s: Array, values: Array) -> tuple[Any, Any, Array]:
 
 
 def _stream(s: Array, values: Array) -> tuple[Any, Any, Array]:
-    step = 4 + len(s) // 64
+    step = 8 + len(s) // 4
     state = _normalised(s[:4], values[:4])
     with np.errstate(all="ignore"):
         for start in range(4, len(s), step):

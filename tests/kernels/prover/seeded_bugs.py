@@ -42,6 +42,7 @@ KEEPS = """
 CALLS: list[int] = []
 PLANS: dict[object, NDArray[np.int64]] = {}
 SCRATCH: dict[object, list[Partial]] = {}
+ANSWERS: dict[object, Array] = {}
 
 
 def beyond(part: Partial, v_past: Array) -> Partial:
@@ -367,5 +368,30 @@ BUGS = (
         ["answers"],
         "    return answer, lse\n\n\ndef headroom",
         "    return answer.transpose(0, 2, 1).copy(), lse\n\n\ndef headroom",
+    ),
+    SeededBug(
+        "finite_first_maximum",
+        "the running maximum starts at -10000, above scores of -1e8",
+        ["accurate"],
+        "        m = np.max(s, axis=-1)  # (kv_heads, group)\n",
+        "        m = np.maximum(np.max(s, axis=-1), np.float32(-10000))\n",
+    ),
+    SeededBug(
+        "one_maximum_for_the_batch",
+        "heads far below the highest score of all lose their weights",
+        ["accurate"],
+        "        m = np.maximum(m, part.m)\n",
+        "        m = np.maximum(m, np.max(part.m))\n",
+    ),
+    SeededBug(
+        "one_answer_for_all_calls",
+        "the array returned is written again by the next call",
+        ["writes_within_output"],
+        "    return answer, lse\n\n\ndef headroom",
+        "    if out is None:\n"
+        "        answer_kept = ANSWERS.setdefault((answer.shape, str(answer.dtype)), answer)\n"
+        "        answer_kept[...] = answer\n"
+        "        answer = answer_kept\n"
+        "    return answer, lse\n\n\ndef headroom",
     ),
 )

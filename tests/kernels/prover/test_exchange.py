@@ -11,12 +11,12 @@ import pytest
 from exonerate.errors import ExonerateError
 from exonerate.kernels.attention_input import AttentionInput
 from exonerate.kernels.prover import exchange, saved
-from exonerate.kernels.prover.catalogue import trials
+from exonerate.kernels.prover.catalogue import entries, trials_of
 from exonerate.kernels.prover.runner import Answer, Call, Status
 
 
 def _given(dtype: str) -> AttentionInput:
-    (_, trial), *_ = trials(dtype, level="quick", seed=1)
+    trial = next(trials_of(entries("quick", ["plain"])[0], dtype, seed=1))
     return replace(trial.given, layout="padded", softcap=3.0, page_size=4)
 
 
@@ -73,7 +73,7 @@ def test_a_bad_answer_file_is_an_observation(
 
 def test_a_saved_trial_is_loaded_whole(tmp_path: Path) -> None:
     """The file of a failing input holds the question as well as the arrays."""
-    for _, trial in trials("bf16", level="quick", seed=2):
+    for trial in (t for entry in entries("quick") for t in trials_of(entry, "bf16", seed=2)):
         saved.save(tmp_path / "trial.npz", trial, what="why")
         again = saved.load(tmp_path / "trial.npz")
         assert np.array_equal(again.given.v, trial.given.v, equal_nan=True)

@@ -19,7 +19,7 @@ def test_a_tensor_shares_the_placed_memory(layout: str, dtype: str) -> None:
     """Strides and values are those that were placed; writing the tensor writes the array."""
     values = np.arange(2 * 3 * 2 * 8, dtype=np.float32).reshape(2, 3, 2, 8)
     placed = place("k", values, dtype, layout=layout)
-    tensor = Hands(TORCH, dtype).give(placed)
+    tensor = Hands(TORCH).give(placed)
     assert (
         tensor.dtype
         == {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}[dtype]
@@ -34,7 +34,7 @@ def test_what_is_written_on_a_device_comes_back(layout: str) -> None:
     """The way over a device keeps strides and guards; a write beside the array is seen."""
     values = np.ones((2, 3, 2, 8), np.float32)
     placed = place("k" if layout == "far" else "out", values, "fp16", layout=layout)
-    hands = Hands(TORCH, "fp16")
+    hands = Hands(TORCH)
     tensor = hands._give_to_device(placed)
     assert tensor.float().numpy().tolist() == values.tolist()
     assert [stride * 2 for stride in tensor.stride()] == list(placed.view.strides)
@@ -53,12 +53,12 @@ def test_no_room_on_the_device_is_told_apart() -> None:
 
     placed = place("q", np.ones((1, 1, 8), np.float32), "fp32", layout="padded")
     with pytest.raises(MemoryError, match="out of memory"):
-        Full(TORCH, "fp32").give_all([placed])
+        Full(TORCH).give_all([placed])
 
 
 def test_only_floating_arrays_are_answers() -> None:
     """Integers and lists are no output."""
-    hands = Hands(TORCH, "fp32")
+    hands = Hands(TORCH)
     assert hands.read(torch.tensor([1, 2])) is None
     assert hands.read([1.0, 2.0]) is None
     taken = hands.read(torch.tensor([1.5], dtype=torch.bfloat16))

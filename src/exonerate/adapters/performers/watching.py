@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from exonerate.adapters.http_get import get_page
 from exonerate.adapters.player import Stage
+from exonerate.adapters.process_sockets import processes_listening_on, socket_inodes
 from exonerate.adapters.sockets import SocketRow, tcp_sockets
 from exonerate.core.instant import NS_PER_S
 from exonerate.core.json_types import JsonObject
@@ -54,34 +55,50 @@ class SocketPerformer:
     async def __call__(self, activity: Activity, stage: Stage) -> None:
         """One ``sockets`` event for each reading; a single one where the kernel refuses."""
         assert isinstance(activity, WatchSockets)
+        owners = await asyncio.to_thread(processes_listening_on, activity.port)
         before: list[JsonObject] | None = None
         for number in range(activity.count):
             if number > 0:
                 await asyncio.sleep(activity.every_s)
             try:
-                rows = [_shown(row) for row in tcp_sockets() if _talks_to(row, activity.port)]
+                rows = _rows(activity.port, owners)
             except OSError as error:
                 data: JsonObject = {"hop": activity.hop, "rows": None, "error": str(error)}
                 stage.emit(activity.name, "sockets", data)
                 return
-            same = rows == before
-            stage.emit(
-                activity.name,
-                "sockets",
-                {"hop": activity.hop, "same": True}
-                if same
-                else {"hop": activity.hop, "rows": rows},
-            )
+            seen: JsonObject = {"hop": activity.hop, "same": True}
+            if rows != before:
+                seen = {"hop": activity.hop, "rows": rows, "process_seen": bool(owners)}
+            stage.emit(activity.name, "sockets", seen)
             before = rows
+
+
+def _rows(port: int, owners: list[int]) -> list[JsonObject]:
+    """Sockets that talk to the port, and every other one of the processes that listen on it."""
+    held = socket_inodes(owners)
+    rows: list[JsonObject] = []
+    for row in tcp_sockets():
+        if _talks_to(row, port):
+            rows.append(_shown(row, up=False))
+        elif row.inode in held and row.state != "LISTEN":
+            rows.append(_shown(row, up=True))
+    return rows
 
 
 def _talks_to(row: SocketRow, port: int) -> bool:
     return port in (row.local_port, row.peer_port) and row.state != "LISTEN"
 
 
-def _shown(row: SocketRow) -> JsonObject:
-    """What the diagnosis reads of a row; a scene holds hundreds of them."""
+def _shown(row: SocketRow, *, up: bool) -> JsonObject:
+    """What the diagnosis reads of a row; a scene holds hundreds of them.
+
+    `up`: the socket belongs to the hop's own process and leads onwards. `accepted` is False for
+    a connection that the kernel has taken and no program has.
+    """
     return {
+        "up": up,
+        "peer": f"{row.peer}:{row.peer_port}" if up else None,
+        "accepted": row.inode != 0 or row.state == "TIME_WAIT",
         "local_port": row.local_port,
         "peer_port": row.peer_port,
         "state": row.state,

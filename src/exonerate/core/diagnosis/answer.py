@@ -71,8 +71,8 @@ def _place(judgement: Judgement, hop: Hop) -> tuple[str, list[str]]:
     if is_engine(hop):
         return suspect_class.layer, [hop.name]
     faces_seen = any(
-        o.hop == hop.name and o.observable in ("request-left", "answer-held")
-        for o in judgement.top.predicted
+        o.hop == hop.name and o.observable in ("request-left", "answer-held", "upstream-face")
+        for o in judgement.observations
     )
     if suspect_class.layer in ("proxy", "router") and faces_seen:
         return hop.role, [hop.name]

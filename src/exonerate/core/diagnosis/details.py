@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from statistics import median
+
+from exonerate.core.diagnosis.endings import silence_s
 from exonerate.core.diagnosis.facts import Facts
 from exonerate.core.diagnosis.observables import is_victim_shaped
 from exonerate.core.diagnosis.suspect import SuspectClass
@@ -13,6 +16,8 @@ def fault_details(facts: Facts, hop: str, suspect_class: SuspectClass) -> JsonOb
     details: dict[str, Json] = {}
     if suspect_class.predicts.get("fails-at"):
         details.update(_request_number(facts, hop))
+    if "ended-after" in suspect_class.predicts:
+        details.update(_times(facts, suspect_class.slug))
     if suspect_class.settings:
         details["setting"] = list(suspect_class.settings)
     return details
@@ -33,3 +38,17 @@ def _request_number(facts: Facts, hop: str) -> JsonObject:
     details: dict[str, Json] = {"scope": scope, "after_requests": numbers.pop() - 1}
     details["ages_s"] = [round(connection.age_s, 2) for connection in failing]
     return details
+
+
+def _times(facts: Facts, slug: str) -> JsonObject:
+    """The timer behind constant endings: seconds of silence, or in all."""
+    failing = [s.failed for s in facts.sessions if is_victim_shaped(s) and s.failed is not None]
+    if not failing:
+        return {}
+    if slug == "idle-timer":
+        return {"idle_s": round(median(silence_s(round_) for round_ in failing), 2)}
+    if slug == "total-timer":
+        return {"total_s": round(median(round_.total_s for round_ in failing), 2)}
+    if slug == "request-refused":
+        return {"request_bytes": min(round_.exchange.request_bytes for round_ in failing)}
+    return {}

@@ -106,6 +106,8 @@ class SocketSample:
     hop: str
     at_ns: int
     rows: tuple[JsonObject, ...] | None
+    process_seen: bool = False
+    """Whether the hop's own process could be looked into, so that `up` rows are all there are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +117,10 @@ class Facts:
     scenes: tuple[Scene, ...]
     sessions: tuple[Session, ...]
     counters: tuple[CounterSample, ...]
-    sockets: tuple[SocketSample, ...]
+    sockets: Mapping[tuple[str, str], tuple[SocketSample, ...]]
+    """Readings by scene and hop, in the order of their stamps."""
+    own_ports: frozenset[int]
+    """Local ports of every connection that a probe of ours used."""
     began_ns: int
     ended_ns: int
 
@@ -148,13 +153,14 @@ def read_facts(records: Sequence[Record]) -> Facts:
         scenes=tuple(scenes.values()),
         sessions=tuple(sessions),
         counters=tuple(counters),
-        sockets=tuple(sockets),
+        sockets=_by_scene_and_hop(sockets),
+        own_ports=_own_ports(sessions),
         began_ns=min(stamps, default=0),
         ended_ns=max(stamps, default=0),
     )
 
 
-def outcome_of(exchange: Exchange, stall_s: float | None) -> Outcome:
+def outcome_of(exchange: Exchange, stall_s: float | None, tokens_max: int = 0) -> Outcome:
     """How one exchange went; `stall_s` is the wait above which an answer counts as slow."""
     if exchange.given_up == "interrupted":
         return "unfinished"
@@ -166,14 +172,17 @@ def outcome_of(exchange: Exchange, stall_s: float | None) -> Outcome:
         return "no-answer"
     if exchange.status >= 400:
         return "refused" if exchange.status < 500 else "server-error"
-    return _outcome_of_answer(exchange, stall_s)
+    return _outcome_of_answer(exchange, stall_s, tokens_max)
 
 
-def _outcome_of_answer(exchange: Exchange, stall_s: float | None) -> Outcome:
+def _outcome_of_answer(exchange: Exchange, stall_s: float | None, tokens_max: int) -> Outcome:
     if CONTENT_FAULTS & set(exchange.content.defects):
         return "corrupt"
+    content = exchange.content
     if not exchange.body_complete:
-        return "cut"
+        # All the text was there: what is missing is the ending alone.
+        whole = content.finish_reason is not None or 0 < tokens_max <= content.meaningful_events
+        return "lost-ending" if whole and not content.done_seen else "cut"
     if not exchange.content.done_seen:
         return "lost-ending"
     first = exchange.first_token_ns or exchange.ended_ns
@@ -198,7 +207,9 @@ def _sessions(scene: Scene, events: Sequence[Event]) -> list[Session]:
     for event in events:
         if event.kind == "exchange":
             exchange = exchange_from_json(event.data)
-            outcome = outcome_of(exchange, stall_s.get(event.activity, default_stall_s))
+            tokens_max = plans[event.activity][0].request.max_tokens
+            limit_s = stall_s.get(event.activity, default_stall_s)
+            outcome = outcome_of(exchange, limit_s, tokens_max)
             rounds.setdefault(event.activity, []).append(Round(exchange, outcome))
     return [
         Session(scene.id, plan, tuple(rounds[name]), during)
@@ -226,6 +237,7 @@ def _counters(scene: str, events: Sequence[Event]) -> list[CounterSample]:
 def _sockets(scene: str, events: Sequence[Event]) -> list[SocketSample]:
     found: list[SocketSample] = []
     last: dict[str, tuple[JsonObject, ...] | None] = {}
+    process: dict[str, bool] = {}
     for event in events:
         if event.kind != "sockets":
             continue
@@ -233,8 +245,28 @@ def _sockets(scene: str, events: Sequence[Event]) -> list[SocketSample]:
         if not event.data.get("same"):
             rows = event.data.get("rows")
             last[hop] = tuple(_object(r) for r in _items(rows)) if rows is not None else None
-        found.append(SocketSample(scene, hop, event.at_ns, last.get(hop)))
+            process[hop] = bool(event.data.get("process_seen"))
+        sample = SocketSample(scene, hop, event.at_ns, last.get(hop), process.get(hop, False))
+        found.append(sample)
     return found
+
+
+def _by_scene_and_hop(
+    samples: Sequence[SocketSample],
+) -> dict[tuple[str, str], tuple[SocketSample, ...]]:
+    grouped: dict[tuple[str, str], list[SocketSample]] = {}
+    for sample in sorted(samples, key=lambda sample: sample.at_ns):
+        grouped.setdefault((sample.scene, sample.hop), []).append(sample)
+    return {key: tuple(group) for key, group in grouped.items()}
+
+
+def _own_ports(sessions: Sequence[Session]) -> frozenset[int]:
+    return frozenset(
+        round_.exchange.connection.local_port
+        for session in sessions
+        for round_ in session.rounds
+        if round_.exchange.connection.local_port is not None
+    )
 
 
 def _object(value: object) -> JsonObject:

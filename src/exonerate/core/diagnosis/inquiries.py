@@ -7,7 +7,7 @@ everything else: engine counters, a new connection at the same hop, a new connec
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
 from exonerate.core.deployment.model import Deployment, Hop
@@ -35,7 +35,13 @@ GIVE_UP_RATIO = 20.0
 COUNTER_SAMPLES_MAX = 400
 COUNTER_PERIOD_S = 0.25
 SOCKET_PERIOD_S = 0.1
+WATCH_FIRST_S = 0.5
+"""The sockets are read before the first request, so that its bytes can be told from older ones."""
 SOCKET_SAMPLES_MAX = 2000
+ABORT_TOKENS = 600
+ABORT_AFTER_S = 1.5
+ABORT_TURN_S = 5.0
+"""An abort probe streams for `ABORT_AFTER_S`; then the counters are read until the next turn."""
 THINK_FACTORS = (1.0, 0.5, 0.25, 1.0, 0.5, 0.25)
 """Idle time varies from scene to scene, so that a count of requests and an age come apart."""
 
@@ -79,7 +85,7 @@ def victim_scene(deployment: Deployment, shape: Shape, seed: int) -> Scene:
     """The victim's session at every hop at once, with everything watched meanwhile."""
     hops = [hop for hop in deployment.hops if probeable(hop)]
     sessions = [_session(deployment, hop, shape, seed) for hop in hops]
-    watches = [_watch(hop) for hop in deployment.hops[1:]]
+    watches = [_watch(hop) for hop in deployment.hops]
     extra = _fresh_session(deployment, shape, seed)
     triggers = [_stall(deployment, session, shape, seed) for session in sessions]
     victim = deployment.victim
@@ -90,6 +96,52 @@ def victim_scene(deployment: Deployment, shape: Shape, seed: int) -> Scene:
         activities=(*watches, *sessions, *extra),
         triggers=tuple(triggers),
         time_limit_s=rounds * (victim.think_s + victim.deadline_s) + victim.deadline_s + 10.0,
+    )
+
+
+def abort_scene(deployment: Deployment, number: int, seed: int) -> Scene:
+    """Leave a long stream in the middle, at each hop in turn, with the engine's counters read."""
+    hops = [hop for hop in reversed(deployment.hops) if probeable(hop)]
+    activities: list[Activity] = [
+        SampleMetrics(
+            name=f"counters@{hop.name}/abort",
+            hop=hop.name,
+            url=hop.metrics,
+            count=COUNTER_SAMPLES_MAX,
+            every_s=COUNTER_PERIOD_S,
+            background=True,
+        )
+        for hop in deployment.hops
+        if hop.metrics is not None
+    ]
+    for place, hop in enumerate(hops):
+        activities.append(_abort(deployment, hop, number, seed, start_s=place * ABORT_TURN_S))
+    # The last look needs time after the last abort.
+    last = hops[-1]
+    tail = _abort(deployment, last, number, seed, start_s=len(hops) * ABORT_TURN_S)
+    activities.append(replace(tail, name="abort-tail", deadline_s=0.1))
+    return Scene(
+        id=f"abort-{number}",
+        why="leave a long answer in the middle at every hop, and see whether the engine stops",
+        activities=tuple(activities),
+        time_limit_s=(len(hops) + 1) * ABORT_TURN_S + 10.0,
+    )
+
+
+def _abort(
+    deployment: Deployment, hop: Hop, number: int, seed: int, *, start_s: float
+) -> ProbeSession:
+    request = _request(deployment, seed, f"{number}-abort-{hop.name}", growing=False)
+    return ProbeSession(
+        name=f"abort@{hop.name}",
+        hop=hop.name,
+        url=hop.url,
+        request=replace(request, max_tokens=ABORT_TOKENS, stream=True),
+        rounds=1,
+        connection="fresh",
+        think_s=0.0,
+        deadline_s=ABORT_AFTER_S,
+        start_s=start_s,
     )
 
 
@@ -119,6 +171,7 @@ def _session(deployment: Deployment, hop: Hop, shape: Shape, seed: int) -> Probe
         connection=victim.connection,
         think_s=victim.think_s * factor,
         deadline_s=victim.deadline_s,
+        start_s=WATCH_FIRST_S,
     )
 
 

@@ -4,8 +4,10 @@ Theory of operation
 -------------------
 1. Facts are read from the records, observables from the facts, and every suspect is rated.
 2. A fault is convicted only when all of these hold (rules R1 to R3):
-   - its posterior among all suspects is at least `CONVICTION`;
-   - every rival of at least equal prior is contradicted by an observation made twice or more;
+   - its posterior among all suspects is at least `CONVICTION`, nothing contradicts it, and what
+     tells it from its neighbours (`needs`) was observed;
+   - every rival of at least equal prior is contradicted by an observation made twice or more, or
+     has next to no posterior left; and the symptom was seen in at least two scenes;
    - the symptom was seen at least `FLIPS_MIN` times through the hop, and was absent at least as
      often past it, in the same scenes: the bypass is the intervention that flips it.
 3. An innocent explanation (`saturated`, `long-prefill`) needs its posterior and the symptom twice.
@@ -22,13 +24,14 @@ from collections.abc import Sequence
 from exonerate.core.case.records import Record
 from exonerate.core.case.verdict import Verdict
 from exonerate.core.deployment.codec import deployment_from_json
-from exonerate.core.deployment.topology import entry_hop, is_engine
+from exonerate.core.deployment.topology import before, entry_hop, is_engine
 from exonerate.core.diagnosis.answer import locate_answer
 from exonerate.core.diagnosis.chance import fisher_one_sided
 from exonerate.core.diagnosis.facts import Facts
-from exonerate.core.diagnosis.inquiries import next_shape, victim_scene
+from exonerate.core.diagnosis.inquiries import abort_scene, next_shape, victim_scene
 from exonerate.core.diagnosis.judgement import Judgement, judge
-from exonerate.core.diagnosis.observables import ANSWERED, victim_sessions
+from exonerate.core.diagnosis.observables import ANSWERED, symptom, victim_sessions
+from exonerate.core.diagnosis.posterior import Rating
 from exonerate.core.scene import Scene
 
 RULES = "locate/1"
@@ -37,6 +40,8 @@ FLIPS_MIN = 3
 CLEAN_SESSIONS_MIN = 3
 EXPLANATION_TIMES_MIN = 2
 CHANCE_MAX = 0.01
+NEXT_TO_NOTHING = 0.002
+ABORT_QUESTION = ("saturated", "slot-leak", "cancel-not-propagated", "scheduler-stuck")
 SCENES_MAX = 8
 LINGER_S = 1.0
 """What a scene costs beside its probes: start, triggers, the end."""
@@ -52,6 +57,8 @@ def decide(records: Sequence[Record]) -> Scene | Verdict:
     facts = judgement.facts
     if outcome is None and len(facts.scenes) < SCENES_MAX and _affordable(facts, budget_s):
         gentle = bool(dict(start["options"]).get("gentle"))  # type: ignore[arg-type]  # an object
+        if _abort_wanted(judgement):
+            return abort_scene(deployment, len(facts.scenes) + 1, seed)
         shape = next_shape(facts, deployment, _fresh_session_at(judgement), gentle=gentle)
         return victim_scene(deployment, shape, seed)
     answer = locate_answer(judgement, outcome or "insufficient_evidence")
@@ -67,6 +74,8 @@ def _outcome(judgement: Judgement) -> str | None:
     if suspect_class.slug == "healthy":
         return "no_fault" if _clean_enough(judgement) else None
     if not suspect_class.is_fault:
+        if _abort_wanted(judgement):
+            return None
         times = judgement.times("engine-meanwhile")
         return "no_fault" if times >= EXPLANATION_TIMES_MIN else None
     return "fault" if _convicted(judgement) else None
@@ -74,18 +83,36 @@ def _outcome(judgement: Judgement) -> str | None:
 
 def _convicted(judgement: Judgement) -> bool:
     top = judgement.top
-    if top.contradicted_by:
+    missing = [n for n in top.suspect.suspect_class.needs if judgement.observed(n) is None]
+    if top.contradicted_by or missing:
         return False
     rivals = [
         rating
         for rating in judgement.ratings[1:]
         if rating.suspect.suspect_class.prior >= top.suspect.suspect_class.prior
     ]
-    if not all(any(o.times >= 2 for o in rival.contradicted_by) for rival in rivals):
+    if not all(_ruled_out(rival) for rival in rivals) or _scenes_with_symptom(judgement) < 2:
         return False
     if is_engine(next(h for h in judgement.deployment.hops if h.name == top.suspect.hop)):
         return judgement.times("through") >= FLIPS_MIN
     return _flips(judgement) and _scope_known(judgement)
+
+
+def _ruled_out(rival: Rating) -> bool:
+    """Contradicted by something seen twice, or left with next to no belief."""
+    contradicted = any(o.times >= 2 for o in rival.contradicted_by)
+    return contradicted or rival.posterior < NEXT_TO_NOTHING
+
+
+def _scenes_with_symptom(judgement: Judgement) -> int:
+    """In how many scenes the victim's shape failed, or was not as it is past the hop."""
+    hop = judgement.top.suspect.hop
+    passing = {h.name for h in before(judgement.deployment, hop)}
+    past = [h for h in judgement.deployment.hops if h.name not in passing]
+    reference = victim_sessions(judgement.facts, past)
+    entering = [h for h in judgement.deployment.hops if h.name in passing]
+    sessions = victim_sessions(judgement.facts, entering)
+    return len({s.scene for s in sessions if symptom(s, reference) != "ok"})
 
 
 def _flips(judgement: Judgement) -> bool:
@@ -124,6 +151,13 @@ def _fresh_session_at(judgement: Judgement) -> str | None:
     if not failing or tried or not top.suspect_class.is_fault:
         return None
     return top.hop if top.suspect_class.predicts.get("fails-at") else None
+
+
+def _abort_wanted(judgement: Judgement) -> bool:
+    """A busy engine may be working for clients that have left: ask before excusing it."""
+    busy = judgement.times("engine-meanwhile") >= EXPLANATION_TIMES_MIN
+    engines_busy = busy and judgement.top.suspect.suspect_class.slug in ABORT_QUESTION
+    return engines_busy and not any(s.id.startswith("abort-") for s in judgement.facts.scenes)
 
 
 def _affordable(facts: Facts, budget_s: float) -> bool:

@@ -6,23 +6,16 @@ probes must not be taken for somebody else's load, so requests in flight are cou
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from urllib.parse import urlsplit
 
-from exonerate.core.deployment.model import Deployment, Hop
-from exonerate.core.deployment.topology import before, next_hops
-from exonerate.core.diagnosis.facts import CounterSample, Facts, Round, Session, SocketSample
+from exonerate.core.diagnosis.facts import CounterSample, Facts, Round, Session
 from exonerate.core.instant import NS_PER_MS, seconds_between
 
 SAMPLES_MIN = 3
 PROGRESS_COUNTERS = ("steps", "generated_tokens", "prompt_tokens")
+FLAT_S_MIN, STUCK_S_MIN = 1.0, 3.0
 COUNTER_LAG_NS = 150 * NS_PER_MS
-WATCHED_S_MIN = 0.8
-"""A request that has not left a hop after this long is not on its way."""
-REQUEST_BYTES_FRACTION = 0.8
-"""A request counts as having left the hop when this share of its bytes arrived beyond it."""
 
 
 def engine_state(facts: Facts, session: Session, engines: Sequence[str]) -> str | None:
@@ -46,13 +39,22 @@ def _window(samples: Iterable[CounterSample], engine: str, failed: Round) -> lis
 
 
 def _state_of(samples: Sequence[CounterSample], facts: Facts, failed: Round) -> str | None:
-    """First the load of others, then what the engine did while it had only our waiting one."""
+    """Judge what moved and who explains it.
+
+    Where nothing moved at all, the load alone tells: requests that are held, or none. Where
+    something moved, it is for others if there is more load than we sent; else only a quiet run of
+    readings tells, in which no probe of ours but the waiting one was worked on.
+    """
     if len(samples) < SAMPLES_MIN:
         return None
+    if _flat(samples):
+        if min(_load(sample) for sample in samples) == 0:
+            return "idle"
+        # An engine that reads a long prompt can show nothing for a while, and is not stuck.
+        flat_s = seconds_between(samples[0].at_ns, samples[-1].at_ns)
+        return "stuck" if flat_s >= STUCK_S_MIN else None
     foreign = [_load(sample) - len(_own_in_flight(facts, sample.at_ns)) for sample in samples]
-    if min(foreign) > 0:
-        if not _moving(samples):
-            return "stuck"
+    if min(foreign) > 0 and _moving(samples):
         waiting = min((s.values or {}).get("waiting", 0.0) for s in samples) > 0
         return "queueing" if waiting else "progressing"
     quiet = _quiet_run(samples, facts, failed)
@@ -60,7 +62,17 @@ def _state_of(samples: Sequence[CounterSample], facts: Facts, failed: Round) -> 
         return None
     if _moving(quiet):
         return "progressing"
-    return "stuck" if min(_load(sample) for sample in quiet) > 0 else "idle"
+    return "idle" if min(_load(sample) for sample in quiet) == 0 else None
+
+
+def _flat(samples: Sequence[CounterSample]) -> bool:
+    """Whether every progress counter that the engine has stood still for `FLAT_S_MIN`."""
+    if seconds_between(samples[0].at_ns, samples[-1].at_ns) < FLAT_S_MIN:
+        return False
+    names = {name for s in samples for name in (s.values or {}) if name in PROGRESS_COUNTERS}
+    return bool(names) and all(
+        len({(s.values or {}).get(name) for s in samples}) == 1 for name in names
+    )
 
 
 def _load(sample: CounterSample) -> float:
@@ -112,151 +124,3 @@ def _moving(samples: Sequence[CounterSample]) -> bool:
         if rises >= SAMPLES_MIN - 1:
             return True
     return False
-
-
-def request_left(facts: Facts, session: Session, hop: Hop, deployment: Deployment) -> str | None:
-    """Whether the waiting request's bytes left the hop: `no`, `yes`, `answered`; None if unseen.
-
-    Seen by the byte counters of the connections to the next hop that are not our own probes'.
-    They tell nothing once another request of ours is under way through the hop, unless nothing at
-    all had moved for `WATCHED_S_MIN` by then.
-    """
-    failed = session.failed
-    if failed is None:
-        return None
-    passing = {other.name for other in before(deployment, hop.name)}
-    others = _others_under_way(facts, failed, passing)
-    seen = [
-        _left_for(facts, session.scene, failed, other, others)
-        for other in next_hops(deployment, hop.name)
-    ]
-    for value in ("answered", "yes"):
-        if value in seen:
-            return value
-    return "no" if seen and all(value == "no" for value in seen) else None
-
-
-def _others_under_way(facts: Facts, failed: Round, passing: set[str]) -> list[int]:
-    """When each other request of ours began that was under way through the hop meanwhile."""
-    begun, ended = failed.exchange.begun_ns, failed.exchange.ended_ns
-    return [
-        round_.exchange.begun_ns
-        for session in facts.sessions
-        if session.hop in passing
-        for round_ in session.rounds
-        if round_ is not failed
-        and round_.exchange.begun_ns < ended
-        and round_.exchange.ended_ns > begun
-    ]
-
-
-def _left_for(
-    facts: Facts, scene: str, failed: Round, hop: Hop, others: Sequence[int]
-) -> str | None:
-    begun, ended = failed.exchange.begun_ns, failed.exchange.ended_ns
-    samples = [s for s in facts.sockets if s.hop == hop.name and s.scene == scene]
-    earlier = [s for s in samples if s.at_ns <= begun]
-    during = [s for s in samples if begun < s.at_ns <= ended]
-    if not earlier or any(s.rows is None for s in [earlier[-1], *during]):
-        return None
-    base, ours = _connections(earlier[-1], hop, _own_ports(facts)), _own_ports(facts)
-    watched_s = 0.0
-    for sample in during:
-        state = _carried_more(base, _connections(sample, hop, ours), failed.exchange.request_bytes)
-        if state != "no":
-            shared = any(start <= sample.at_ns for start in others)
-            quiet_before = watched_s >= WATCHED_S_MIN
-            return "no" if shared and quiet_before else None if shared else state
-        watched_s = seconds_between(begun, sample.at_ns)
-    return "no" if watched_s >= WATCHED_S_MIN else None
-
-
-def _carried_more(
-    base: Mapping[int, _Carried], now: Mapping[int, _Carried], request_bytes: int
-) -> str | None:
-    """Whether some connection carried about one request more than before, and got an answer."""
-    left = answered = False
-    for port, carried in now.items():
-        if carried.closed and port not in base:
-            # It came and went between two readings; nobody counted what it carried.
-            return None
-        was = base.get(port, _Carried())
-        if carried.request - was.request >= REQUEST_BYTES_FRACTION * request_bytes:
-            left = True
-            answered = answered or carried.answer > was.answer
-    return "answered" if answered else "yes" if left else "no"
-
-
-def answer_held(facts: Facts, session: Session, hop: Hop, deployment: Deployment) -> str | None:
-    """`yes` when answer bytes kept arriving at the hop while its client had none; None if unseen.
-
-    Judged on the rounds of the session in which at least two readings of the byte counters fell
-    between the request and the client's first token.
-    """
-    values = [
-        held
-        for round_ in session.rounds
-        for other in next_hops(deployment, hop.name)
-        if (held := _held_in_round(facts, session.scene, round_, other)) is not None
-    ]
-    return None if not values else "yes" if values.count("yes") * 2 > len(values) else "no"
-
-
-def _held_in_round(facts: Facts, scene: str, round_: Round, hop: Hop) -> str | None:
-    exchange = round_.exchange
-    samples = [s for s in facts.sockets if s.hop == hop.name and s.scene == scene]
-    earlier = [s for s in samples if s.at_ns <= exchange.begun_ns]
-    first = exchange.first_token_ns or exchange.ended_ns
-    during = [s for s in samples if exchange.begun_ns < s.at_ns < first]
-    if not earlier or len(during) < 2 or any(s.rows is None for s in [earlier[-1], *during]):
-        return None
-    ours = _own_ports(facts)
-    base = _connections(earlier[-1], hop, ours)
-    carried = [
-        sum(
-            max(0, now.answer - base.get(port, _Carried()).answer)
-            for port, now in _connections(sample, hop, ours).items()
-        )
-        for sample in during
-    ]
-    return "yes" if len({value for value in carried if value > 0}) >= 2 else "no"
-
-
-@dataclass(frozen=True, slots=True)
-class _Carried:
-    """What one connection to a hop has carried so far, in bytes."""
-
-    request: int = 0
-    answer: int = 0
-    closed: bool = False
-
-
-def _connections(sample: SocketSample, hop: Hop, ours: set[int]) -> dict[int, _Carried]:
-    """Connections to the hop by the port of their client side; our own are left out.
-
-    Both ends of a connection show on one host; either end's counters will do.
-    """
-    port = urlsplit(hop.url).port or (443 if hop.url.startswith("https") else 80)
-    found: dict[int, _Carried] = {}
-    for row in sample.rows or ():
-        at_hop = row["local_port"] == port
-        client_port = int(str(row["peer_port"] if at_hop else row["local_port"]))
-        if client_port in ours or row["state"] == "LISTEN":
-            continue
-        received, sent = int(str(row["received_bytes"] or 0)), int(str(row["sent_bytes"] or 0))
-        request, answer = (received, sent) if at_hop else (sent, received)
-        known = found.get(client_port, _Carried())
-        closed = row["state"] in ("TIME_WAIT", "CLOSE")
-        found[client_port] = _Carried(
-            max(known.request, request), max(known.answer, answer), known.closed or closed
-        )
-    return found
-
-
-def _own_ports(facts: Facts) -> set[int]:
-    return {
-        round_.exchange.connection.local_port
-        for session in facts.sessions
-        for round_ in session.rounds
-        if round_.exchange.connection.local_port is not None
-    }

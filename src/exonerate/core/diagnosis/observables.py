@@ -10,6 +10,11 @@ Every observable is about one hop:
 - ``fresh-session``: many requests through the hop, each on a connection of its own
 - ``engine-meanwhile``: what the engines' counters did while a victim round was waiting
 - ``request-left``: whether the waiting request's bytes left the hop on its upstream side
+- ``request-copies``, ``left-to``: over how many connections it went on, and whether to a known hop
+- ``request-read``: whether the program at the hop ever took the request from its socket
+- ``ended-after``: what the failing rounds' times have in common; ``defect-kind``: what is damaged
+- ``abort-through``, ``abort-beyond``: whether the engine stops when a client leaves
+- ``upstream-face``: that the hop's upstream side was in sight, for any round
 - ``answer-held``: whether the answer's bytes reached the hop while its client got none of them
 - ``ended-by``: who ended the failing exchange
 - ``phase``: when it failed: before any byte, before the first token, or after it
@@ -25,9 +30,12 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from exonerate.core.deployment.model import Deployment, Hop
 from exonerate.core.deployment.topology import before, beyond, is_engine, probeable
+from exonerate.core.diagnosis.aborts import aborts
+from exonerate.core.diagnosis.carried import answer_held, passage, read_state
 from exonerate.core.diagnosis.client.values import CLIENT_VALUES
-from exonerate.core.diagnosis.facts import Facts, Round, Session
-from exonerate.core.diagnosis.meanwhile import answer_held, engine_state, request_left
+from exonerate.core.diagnosis.endings import defect_kind, ended_after, ended_by, phase
+from exonerate.core.diagnosis.facts import Facts, Session
+from exonerate.core.diagnosis.meanwhile import engine_state
 from exonerate.core.diagnosis.streaming import stream_shape
 from exonerate.core.diagnosis.suspect import Observation
 
@@ -45,7 +53,15 @@ VALUES: Mapping[str, tuple[str, ...]] = {
     "fresh-session": ("ok", "fails"),
     "engine-meanwhile": ("idle", "progressing", "queueing", "stuck"),
     "request-left": ("no", "yes", "answered"),
+    "request-copies": ("one", "several"),
+    "left-to": ("next", "elsewhere"),
+    "request-read": ("read", "unread", "not-accepted"),
+    "ended-after": ("constant-silence", "constant-total", "varying", "at-once"),
+    "defect-kind": ("special-token", "transport"),
+    "abort-through": ("freed", "kept"),
+    "abort-beyond": ("freed", "kept"),
     "answer-held": ("yes", "no"),
+    "upstream-face": ("seen",),
     "ended-by": ("us", "hop", "network", "nobody"),
     "phase": ("before-head", "before-token", "after-token"),
     **CLIENT_VALUES,
@@ -93,19 +109,56 @@ def _of_hop(hop: Hop, facts: Facts, deployment: Deployment) -> list[Observation]
         _meanwhile(hop.name, "beyond-meanwhile", facts, {other.name for other in past}),
         _fresh_session(hop.name, facts),
         _answer_held(hop, facts, deployment, through),
+        *_while_waiting(hop, facts, deployment, through),
+        *_endings(hop, through),
+        *aborts(hop, facts, deployment),
     ]
-    failing = [s for s in through if s.failed is not None]
-    engines = [h.name for h in deployment.hops if is_engine(h)]
-    waiting = [s for s in through if s.waiting is not None]
-    states = [engine_state(facts, s, engines) for s in waiting]
-    found.append(_tally(hop.name, "engine-meanwhile", [s for s in states if s]))
-    if failing:
-        left = [request_left(facts, s, hop, deployment) for s in failing]
-        found.append(_tally(hop.name, "request-left", [value for value in left if value]))
-        bad = [s.failed for s in failing if s.failed is not None]
-        found.append(_tally(hop.name, "ended-by", [_ended_by(round_) for round_ in bad]))
-        found.append(_tally(hop.name, "phase", [_phase(round_) for round_ in bad]))
     return [observation for observation in found if observation is not None]
+
+
+def _while_waiting(
+    hop: Hop, facts: Facts, deployment: Deployment, through: Sequence[Session]
+) -> list[Observation | None]:
+    waiting = [s for s in through if s.waiting is not None]
+    engines = [h.name for h in deployment.hops if is_engine(h)]
+    states = [engine_state(facts, s, engines) for s in waiting]
+    looks = [(s, s.waiting) for s in waiting if s.waiting is not None]
+    found = [passage(facts, session, round_, hop, deployment) for session, round_ in looks]
+    passages = [p for p in found if p is not None]
+    gone = [p for p in passages if p.left != "no"]
+    entered = [s for s in waiting if s.hop == hop.name]
+    read = [read_state(facts, s, deployment) for s in entered]
+    return [
+        _tally(hop.name, "engine-meanwhile", [state for state in states if state]),
+        _tally(hop.name, "request-left", [p.left for p in passages]),
+        _tally(hop.name, "request-copies", ["several" if p.copies > 1 else "one" for p in gone]),
+        _tally(hop.name, "left-to", ["elsewhere" if p.elsewhere else "next" for p in gone]),
+        _tally(hop.name, "request-read", [value for value in read if value]),
+        _upstream_face(hop, facts, deployment, through),
+    ]
+
+
+def _upstream_face(
+    hop: Hop, facts: Facts, deployment: Deployment, through: Sequence[Session]
+) -> Observation | None:
+    """Whether the hop's upstream side was in sight at all, during any round."""
+    rounds = ((session, round_) for session in through for round_ in session.rounds)
+    seen = any(passage(facts, s, r, hop, deployment) is not None for s, r in rounds)
+    return Observation(hop.name, "upstream-face", "seen", 1, 1) if seen else None
+
+
+def _endings(hop: Hop, through: Sequence[Session]) -> list[Observation | None]:
+    bad = [s.failed for s in through if s.failed is not None]
+    if not bad:
+        return []
+    after, kind = ended_after(bad), defect_kind(bad)
+    count = len(bad)
+    return [
+        _tally(hop.name, "ended-by", [ended_by(round_) for round_ in bad]),
+        _tally(hop.name, "phase", [phase(round_) for round_ in bad]),
+        Observation(hop.name, "ended-after", after, count, count) if after else None,
+        Observation(hop.name, "defect-kind", kind, count, count) if kind else None,
+    ]
 
 
 def _by_entry(hop: str, name: str, values: Sequence[tuple[str, str]]) -> Observation | None:
@@ -161,9 +214,8 @@ def _fresh_session(hop: str, facts: Facts) -> Observation | None:
     values = [
         "ok" if s.failed is None else "fails"
         for s in facts.sessions
-        if s.hop == hop and s.plan.connection == "fresh" and s.during_stall is None and s.conclusive
-        and len(s.rounds) > 1
-    ]  # fmt: skip
+        if s.plan.name == f"fresh@{hop}" and s.conclusive
+    ]
     return _tally(hop, "fresh-session", values)
 
 
@@ -173,15 +225,3 @@ def _answer_held(
     bursts = [s for s in sessions if s.failed is None]
     seen = [answer_held(facts, session, hop, deployment) for session in bursts]
     return _tally(hop.name, "answer-held", [value for value in seen if value])
-
-
-def _ended_by(round_: Round) -> str:
-    who = round_.exchange.end[:1]
-    names: dict[str, str] = {"c": "us", "h": "hop", "n": "network"}
-    return names.get(who, "nobody")
-
-
-def _phase(round_: Round) -> str:
-    if round_.exchange.first_token_ns is not None:
-        return "after-token"
-    return "before-head" if round_.exchange.first_byte_ns is None else "before-token"

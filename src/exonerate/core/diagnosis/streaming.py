@@ -7,10 +7,10 @@ only where the spread is longer than what the client's own reading could have sq
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from statistics import median
 
 from exonerate.core.diagnosis.facts import Round, Session
-from exonerate.core.instant import NS_PER_MS
 
 EVENTS_MIN = 4
 """Fewer arrivals have no shape."""
@@ -20,13 +20,50 @@ BURST_FRACTION = 0.2
 """A stream is a burst when its spread is below this fraction of the reference spread."""
 
 
+CLUSTER_GAP_MS = 5.0
+"""Tokens that arrive closer together than this came together."""
+LATE_SHARE, EARLY_SHARE, PORTIONS_SHARE_MAX = 0.4, 0.2, 0.1
+SMOOTH_SHARE_MIN = 0.8
+JERKY_FRACTION = 0.6
+"""A stream is jerky when the reference is smooth and it has this share of its separate arrivals."""
+
+
 def stream_shape(session: Session, reference: Sequence[Session]) -> str:
-    """`ok` or `burst`, comparing arrival spreads per round with sessions past the hop."""
-    own = [spread for r in session.rounds if (spread := spread_ms(r)) is not None]
-    other = [s for peer in reference for r in peer.rounds if (s := spread_ms(r)) is not None]
-    if not own or not other or median(other) < SPREAD_MS_MIN:
+    """`ok`, `burst` or `jerky`, comparing arrivals per round with sessions past the hop."""
+    own = [r for r in session.rounds if spread_ms(r) is not None]
+    other = [r for peer in reference for r in peer.rounds if spread_ms(r) is not None]
+    if not own or not other or _typical_spread(other) < SPREAD_MS_MIN:
         return "ok"
-    return "burst" if median(own) < BURST_FRACTION * median(other) else "ok"
+    if _typical_spread(own) < BURST_FRACTION * _typical_spread(other) or _held_back(own, other):
+        return "burst"
+    smooth = median(separate_share(r) for r in other)
+    if smooth >= SMOOTH_SHARE_MIN:
+        merged = median(separate_share(r) for r in own) < JERKY_FRACTION * smooth
+        return "jerky" if merged else "ok"
+    return "ok"
+
+
+def _held_back(own: Sequence[Round], other: Sequence[Round]) -> bool:
+    """A buffer that fills and empties: a few large portions, the first of them late.
+
+    The first token comes after `LATE_SHARE` of the whole time, where it comes before `EARLY_SHARE`
+    of it past the hop.
+    """
+    few = median(separate_share(r) for r in own) <= PORTIONS_SHARE_MAX
+    late = median(r.wait_s / r.total_s for r in own) >= LATE_SHARE
+    early = median(r.wait_s / r.total_s for r in other) <= EARLY_SHARE
+    return few and late and early
+
+
+def separate_share(round_: Round) -> float:
+    """The share of tokens that arrived apart from the one before."""
+    arrivals = round_.exchange.arrivals_ms
+    apart = sum(later - earlier > CLUSTER_GAP_MS for earlier, later in pairwise(arrivals))
+    return (1 + apart) / len(arrivals)
+
+
+def _typical_spread(rounds: Sequence[Round]) -> float:
+    return median(spread for r in rounds if (spread := spread_ms(r)) is not None)
 
 
 def spread_ms(round_: Round) -> float | None:
@@ -35,8 +72,3 @@ def spread_ms(round_: Round) -> float | None:
     if round_.outcome not in ("ok", "slow") or len(arrivals) < EVENTS_MIN:
         return None
     return arrivals[-1] - arrivals[0]
-
-
-def total_ms(round_: Round) -> float:
-    """Milliseconds from the intent to send until the end."""
-    return (round_.exchange.ended_ns - round_.exchange.begun_ns) / NS_PER_MS

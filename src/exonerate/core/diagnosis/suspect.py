@@ -28,6 +28,8 @@ class SuspectClass:
         mechanism: one sentence for the report.
         predicts: observable -> allowed values.
         is_fault: False for explanations of `no_fault`, such as `saturated`.
+        needs: observables without which nobody is convicted of it, whatever its posterior: what
+            tells it from its neighbours.
         flips: the intervention that makes the symptom go and come, in words.
         settings: what to change, per side.
     """
@@ -39,6 +41,7 @@ class SuspectClass:
     mechanism: str
     predicts: Mapping[str, frozenset[str]]
     is_fault: bool = True
+    needs: tuple[str, ...] = ()
     flips: str = ""
     settings: tuple[str, ...] = ()
 

@@ -20,6 +20,7 @@ _TEXTS: Mapping[tuple[str, str], str] = {
     ("through", "hang"): "sessions through {hop} hung",
     ("beyond", "hang"): "the same sessions past {hop} hung as well",
     ("through", "burst"): "through {hop} the whole answer came in one burst",
+    ("through", "jerky"): "through {hop} tokens came in clumps that came one by one past it",
     ("through", "lost-ending"): "through {hop} the stream never said that it was done",
     ("through", "corrupt"): "through {hop} the content was damaged",
     ("beyond", "corrupt"): "past {hop} the content was damaged as well",
@@ -45,6 +46,24 @@ _TEXTS: Mapping[tuple[str, str], str] = {
     ("ended-by", "us"): "nobody closed; the wait was ended by this tool",
     ("ended-by", "hop"): "{hop} ended the exchange",
     ("through", "not-everywhere"): "it fails at some entries and never at others",
+    ("upstream-face", "seen"): "the upstream side of {hop} was in sight",
+    ("request-copies", "several"): "one request went on over several connections from {hop}",
+    ("request-copies", "one"): "one request went on once from {hop}",
+    ("left-to", "elsewhere"): "{hop} sent it to an address that is no hop of the deployment",
+    ("left-to", "next"): "{hop} sent it to the next hop",
+    ("request-read", "read"): "the program at {hop} took the request from its socket",
+    ("request-read", "unread"): "the request lay unread in the socket of {hop}",
+    ("request-read", "not-accepted"): "the kernel took the connection to {hop}, the program never",
+    ("ended-after", "constant-silence"): "it always ended after the same silence",
+    ("ended-after", "constant-total"): "it always ended after the same time, tokens flowing or not",
+    ("ended-after", "varying"): "it ended after varying times",
+    ("ended-after", "at-once"): "it ended at once",
+    ("defect-kind", "special-token"): "a token of a chat template stood in the text",
+    ("defect-kind", "transport"): "the bytes were damaged",
+    ("abort-through", "freed"): "the engine stopped when a client left at {hop}",
+    ("abort-through", "kept"): "the engine went on for a client that had left at {hop}",
+    ("abort-beyond", "freed"): "the engine stopped when a client left past {hop}",
+    ("abort-beyond", "kept"): "the engine went on for a client that had left past {hop}",
     ("phase", "before-head"): "not one byte of the answer came",
     ("phase", "before-token"): "the head came, no token",
     ("phase", "after-token"): "tokens had already come",
@@ -99,7 +118,7 @@ def not_examined(facts: Facts, deployment: Deployment) -> list[str]:
     missing.extend(
         f"`{name}`: its metrics page did not answer every time" for name in sorted(unread)
     )
-    blind = {s.hop for s in facts.sockets if s.rows is None}
+    blind = {hop for (_, hop), seen in facts.sockets.items() if any(s.rows is None for s in seen)}
     missing.extend(f"sockets towards `{name}`: not permitted here" for name in sorted(blind))
     missing.append("the client program itself: its own requests were imitated, not recorded")
     missing.append("other prompt lengths, body sizes, silences and concurrencies than the victim's")

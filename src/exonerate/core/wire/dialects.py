@@ -7,7 +7,7 @@ the answer finished and what the server counted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -77,10 +77,10 @@ def _from_choices(body: Mapping[str, Json], carriers: Sequence[str]) -> Said:
         said = choice
         for carrier in carriers:
             said = _object(choice.get(carrier)) or said
-        pieces.extend(_texts(said, _CHAT_TEXTS if carriers else ("text",)))
+        pieces += _texts(said, _CHAT_TEXTS if carriers else ("text",))
         for call in _objects(said.get("tool_calls")):
             function = _object(call.get("function"))
-            pieces.extend(_texts(function, ("name", "arguments")))
+            pieces += _texts(function, ("name", "arguments"))
         finish_reason = _text(choice.get("finish_reason")) or finish_reason
     usage = _object(body.get("usage"))
     return Said(
@@ -184,12 +184,15 @@ _WHOLE_READERS: dict[Dialect, Callable[[Mapping[str, Json]], Said]] = {
 
 
 def _object(value: Json) -> Mapping[str, Json]:
-    return value if isinstance(value, Mapping) else {}
+    # A parser makes nothing but dict and list, and asking for these is five times as fast.
+    return value if isinstance(value, dict) else _EMPTY
 
 
-def _objects(value: Json) -> Iterator[Mapping[str, Json]]:
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        yield from (item for item in value if isinstance(item, Mapping))
+def _objects(value: Json) -> list[Mapping[str, Json]]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+_EMPTY: Mapping[str, Json] = {}
 
 
 def _text(value: Json) -> str | None:
@@ -197,7 +200,8 @@ def _text(value: Json) -> str | None:
 
 
 def _texts(value: Mapping[str, Json], names: Sequence[str]) -> list[str]:
-    return [text for name in names if (text := _text(value.get(name)))]
+    found = [value.get(name) for name in names]
+    return [text for text in found if text and isinstance(text, str)]
 
 
 def _count(value: Json) -> int | None:

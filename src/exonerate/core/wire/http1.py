@@ -17,6 +17,7 @@ and at which read; h11 is the oracle in the tests.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -77,7 +78,9 @@ class ResponseReader:
 
     def __init__(self) -> None:
         self._buffer = bytearray()
-        self._step = self._read_head
+        # Steps are functions, not bound methods: a reader that holds itself would be garbage that
+        # only the collector frees, and the load worker runs without one.
+        self._step: _Step = ResponseReader._read_head
         self._left = 0
         self._after_chunk = False
         self._searched = 0
@@ -98,7 +101,7 @@ class ResponseReader:
                 parts.append(End(excess=len(received)))
             return parts
         self._buffer += received
-        while not self.finished and self._step(parts):
+        while not self.finished and self._step(self, parts):
             pass
         if self.finished:
             self._buffer.clear()
@@ -170,12 +173,12 @@ class ResponseReader:
             case "none":
                 return self._end(parts)
             case "length":
-                self._step = self._read_length
+                self._step = ResponseReader._read_length
                 return True
             case "chunked":
-                self._step = self._read_chunk_size
+                self._step = ResponseReader._read_chunk_size
             case "close":
-                self._step = self._read_until_close
+                self._step = ResponseReader._read_until_close
         return bool(self._buffer)
 
     # The body.
@@ -200,14 +203,14 @@ class ResponseReader:
         if size is None:
             return self._broken(parts, "bad-chunk-size")
         self._left = int(size[1], 16)
-        self._step = self._read_chunk if self._left else self._read_trailers
+        self._step = ResponseReader._read_chunk if self._left else ResponseReader._read_trailers
         return bool(self._buffer)
 
     def _read_chunk(self, parts: list[Part]) -> bool:
         self._take(parts)
         if self._left:
             return False
-        self._step = self._read_chunk_end
+        self._step = ResponseReader._read_chunk_end
         return bool(self._buffer)
 
     def _read_chunk_end(self, parts: list[Part]) -> bool:
@@ -216,7 +219,7 @@ class ResponseReader:
         if self._buffer[:1] != b"\n" and self._buffer[:2] != b"\r\n":
             return self._broken(parts, "bad-chunk-end")
         del self._buffer[: 1 if self._buffer[:1] == b"\n" else 2]
-        self._step = self._read_chunk_size
+        self._step = ResponseReader._read_chunk_size
         return bool(self._buffer)
 
     def _read_trailers(self, parts: list[Part]) -> bool:
@@ -239,6 +242,9 @@ class ResponseReader:
             del self._buffer[: len(taken)]
             self._left -= len(taken)
             parts.append(Data(taken))
+
+
+_Step: TypeAlias = Callable[[ResponseReader, list[Part]], bool]
 
 
 def parse_headers(lines: list[bytes]) -> Headers | None:

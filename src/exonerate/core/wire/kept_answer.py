@@ -21,6 +21,7 @@ from exonerate.core.wire.kept_reads import (
     count_stream,
     digest_stream,
     is_quick,
+    trust_stream,
 )
 
 KEPT_BYTES_MAX = 1024 * 1024
@@ -29,6 +30,7 @@ KEPT_BYTES_MAX = 1024 * 1024
 _HEADS_REMEMBERED = 64
 _THOROUGH_FIRST = 16
 _THOROUGH_EVERY = 16
+_PROVEN_MIN = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +39,6 @@ class AnswerFacts:
 
     status: int | None
     body_complete: bool
-    reusable: bool
     broken: str | None
     content: ContentFacts
     read_of_event: Sequence[int]
@@ -49,9 +50,10 @@ class RunMemory:
     def __init__(self) -> None:
         self._heads: dict[bytes, Head | None] = {}
         self._answers = 0
+        self._proven = 0
 
-    def parse_head(self, head_bytes: bytes) -> Head | None:
-        """The final head, or None where these bytes are not just one."""
+    def quick_head(self, head_bytes: bytes) -> Head | None:
+        """The head, where it is one final head of an answer that the bulk look may be tried on."""
         if head_bytes in self._heads:
             return self._heads[head_bytes]
         if len(self._heads) >= _HEADS_REMEMBERED:
@@ -59,13 +61,25 @@ class RunMemory:
         reader = ResponseReader()
         reader.feed(head_bytes)
         head = reader.head if reader.interim_answers == 0 else None
-        self._heads[head_bytes] = head
-        return head
+        self._heads[head_bytes] = head if head is not None and is_quick(head) else None
+        return self._heads[head_bytes]
 
     def is_thorough_turn(self) -> bool:
         """The next answer's chunk sizes are to be proven."""
         self._answers += 1
         return self._answers <= _THOROUGH_FIRST or self._answers % _THOROUGH_EVERY == 0
+
+    @property
+    def trusted(self) -> bool:
+        """The last answers that were proven were one event of text a read, as many as tokens."""
+        return self._proven >= _PROVEN_MIN
+
+    def proved(self, digest: StreamDigest | None) -> None:
+        """An answer was looked at thoroughly; one that is unlike the others ends the trust."""
+        found = [] if digest is None else list(digest.read_of_event)
+        one_each = bool(found) and found == list(range(found[0], found[0] + len(found)))
+        counted = digest is not None and digest.content.completion_tokens == len(found)
+        self._proven = self._proven + 1 if one_each and counted else 0
 
 
 class LoadAnswer:
@@ -124,8 +138,23 @@ class LoadAnswer:
         last = max(0, self._seen - 1)
         self._read_of_event.extend([last] * self._reader.feed_eof())
 
+    @property
+    def reusable(self) -> bool:
+        """The connection may carry another request."""
+        if self._reader is not None:
+            return self._reader.reusable
+        head = self._head
+        return head is not None and "close" not in (head.header("connection") or "").lower()
+
+    def settle(self, reads: KeptReads) -> None:
+        """Digest a finished answer; the loop does this when it has nothing to read."""
+        if self._reader is None:
+            self._digest = self._digested(reads)
+            if self._digest is None:
+                self.look_closer(reads)
+
     def facts(self) -> AnswerFacts:
-        """What the answer was; it must be careful or finished."""
+        """What the answer was; it must be careful or settled."""
         if self._digest is not None and self._head is not None:
             return self._quick_facts(self._digest, self._head)
         reader = self._reader
@@ -133,7 +162,6 @@ class LoadAnswer:
         return AnswerFacts(
             status=reader.head.status if reader.head else None,
             body_complete=reader.body_complete,
-            reusable=reader.reusable,
             broken=reader.broken,
             content=reader.facts(),
             read_of_event=self._read_of_event,
@@ -143,7 +171,6 @@ class LoadAnswer:
         return AnswerFacts(
             status=head.status,
             body_complete=True,
-            reusable="close" not in (head.header("connection") or "").lower(),
             broken=None,
             content=digest.content,
             read_of_event=digest.read_of_event,
@@ -151,8 +178,8 @@ class LoadAnswer:
 
     def _look_for_head(self, reads: KeptReads) -> None:
         end = reads.blob.find(b"\r\n\r\n") + 4
-        head = self._memory.parse_head(bytes(reads.blob[:end])) if end >= 4 else None
-        if head is None or not is_quick(head):
+        head = self._memory.quick_head(bytes(reads.blob[:end])) if end >= 4 else None
+        if head is None:
             self.look_closer(reads)
             return
         self._head, self._head_bytes = head, end
@@ -162,10 +189,7 @@ class LoadAnswer:
     def _look_for_end(self, reads: KeptReads) -> None:
         blob = reads.blob
         if blob.endswith(LAST_CHUNK):
-            self._digest = self._digested(reads)
-            self.finished = self._digest is not None
-            if not self.finished:
-                self.look_closer(reads)
+            self.finished = True
         elif not blob.endswith(EVENT_END) and len(blob) > self._head_bytes:
             self._ragged = True
             if blob.endswith(b"\r\n\r\n"):
@@ -173,7 +197,15 @@ class LoadAnswer:
                 self.look_closer(reads)
 
     def _digested(self, reads: KeptReads) -> StreamDigest | None:
+        memory = self._memory
+        thorough = memory.is_thorough_turn()
         digest = None
-        if not self._memory.is_thorough_turn() and not self._ragged:
-            digest = count_stream(reads, self._head_bytes, self._dialect)
-        return digest or digest_stream(reads, self._head_bytes, self._dialect)
+        if not thorough and not self._ragged:
+            if memory.trusted:
+                digest = trust_stream(reads, self._head_bytes, self._dialect)
+            digest = digest or count_stream(reads, self._head_bytes, self._dialect)
+        if digest is None:
+            digest = digest_stream(reads, self._head_bytes, self._dialect)
+        if thorough:
+            memory.proved(digest)
+        return digest

@@ -5,19 +5,21 @@ Theory of operation
 The load loop does no parsing while an answer comes: `KeptReads` takes, for each read, its bytes,
 the kernel's stamp and the time at which the loop woke up, all in a few contiguous buffers (a second
 later, objects of their own would each be a cache miss). When the bytes look like the end,
-the whole answer is read at once, by one of three ways, each slower and more general than the one
+the whole answer is read at once, by one of four ways, each slower and more general than the one
 before; a way that finds the answer unlike what it expects answers None, and the next one is taken:
 
+0. `trust_stream`: in a run whose first answers were proven to be one event of text a read, and
+   whose server counts its tokens, as many reads as tokens say the same of the next answer.
 1. `count_stream`: nearly every engine sends one event in a chunk of its own, in one JSON layout,
    and a paced stream comes read by read. Then counting three byte strings over the whole answer
    proves that every read between the first and the last few brought exactly one event of text.
 2. `digest_stream`: the same for answers whose reads are cut anywhere. It also proves every chunk's
    size; a run uses it for its first answers and for one in sixteen after that, so that a hop that
-   miscounts its chunks is found although way 1 does not look at the sizes.
+   miscounts its chunks is found although ways 0 and 1 do not look at the sizes.
 3. The caller feeds the reads to an `AnswerReader`, which reads everything there is.
 
 Events at the edges of an answer, and all that are not plainly text, go through the same
-`ContentReader` as a probe's. Tests hold the three ways against each other.
+`ContentReader` as a probe's. Tests hold the ways against each other.
 
 The quick rule: an event is text when it holds the bytes ``"content":"`` (or its siblings) and not
 their empty form. Inside a JSON string the quotation marks would be escaped, so these bytes can
@@ -26,10 +28,11 @@ only be a key and the beginning of its value.
 
 from __future__ import annotations
 
+import struct
 from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, compress, pairwise
+from itertools import accumulate, chain, compress, pairwise, repeat
 from operator import add
 from typing import TypeAlias
 
@@ -57,6 +60,7 @@ _SIZES: dict[bytes, int] = {
 }
 
 
+_TIMESPEC = struct.Struct("@qq")
 NO_STAMP = bytes(16)
 """Kept where the kernel gave none."""
 
@@ -105,6 +109,11 @@ class KeptReads:
         self.blob.clear()
         del self.ends[:]
 
+    def last_stamp_ns(self, offset_ns: int) -> int:
+        """The stamp of the last read on the monotonic clock; 0 where the kernel gave none."""
+        second, nanosecond = _TIMESPEC.unpack(self.stamps[-16:]) if self.stamps else (0, 0)
+        return second * NS_PER_S + nanosecond - offset_ns if second else 0
+
     def stamps_ns(self, offset_ns: int) -> tuple[list[int], bool]:
         """The stamp of each read on the monotonic clock, and whether all are the kernel's."""
         numbers = array("q", self.stamps)
@@ -152,54 +161,89 @@ def is_quick(head: Head) -> bool:
     )
 
 
-# Way 1.
+# Ways 0 and 1.
+
+
+@dataclass(frozen=True, slots=True)
+class _Edges:
+    """The first and the last events of an answer, with the reads they came in."""
+
+    first: int
+    inner: range
+    events: list[tuple[int, bytes]]
+    marker: bytes
+    is_text: list[bool]
+
+
+def trust_stream(reads: KeptReads, head_bytes: int, dialect: Dialect) -> StreamDigest | None:
+    """Digest an answer by its edges alone, or None where its number of reads is not telling.
+
+    All reads but the last are known to end with `EVENT_END`, or with the head. Where the server
+    counted as many tokens as there are reads between the edges and events of text at them, each
+    of these reads brought one event of text. Only for runs whose answers were proven to be so.
+    """
+    edges = _edges(reads, head_bytes)
+    if edges is None or len({read for read, _ in edges.events[:-_LAST_EDGE]}) < _FIRST_EDGE:
+        return None
+    text = len(edges.inner) + edges.is_text.count(True)
+    content = _edge_content(edges, text, dialect)
+    if content is None or content.completion_tokens != text:
+        return None
+    # An event without text may still be a token to the server; it is none to us.
+    nothing = edges.marker + b'"'
+    if reads.blob.count(nothing) != sum([nothing in piece for _, piece in edges.events]):
+        return None
+    read_of_event = _joined(edges, [1] * len(edges.inner))
+    return StreamDigest(content, read_of_event) if isinstance(read_of_event, range) else None
 
 
 def count_stream(reads: KeptReads, head_bytes: int, dialect: Dialect) -> StreamDigest | None:
-    """Digest an answer whose reads all end with an event, or None where counting is not enough.
+    """Digest an answer by counting over all of it, or None where counting is not enough.
 
     All reads but the last are known to end with `EVENT_END`, or with the head.
     """
+    edges = _edges(reads, head_bytes)
+    if edges is None:
+        return None
+    blob, ends, inner = reads.blob, reads.ends, edges.inner
+    events = blob.count(EVENT_END, head_bytes)
+    nothing = edges.marker + b'"'
+    text = blob.count(edges.marker, head_bytes) - blob.count(nothing, head_bytes)
+    if text != events - edges.is_text.count(False) or text < 1:
+        return None
+    content = _edge_content(edges, text, dialect)
+    if content is None:
+        return None
+    if events == len(edges.events) + len(inner):
+        return StreamDigest(content, _joined(edges, [1] * len(inner)))
+    counts = [blob.count(EVENT_END, ends[read - 1], ends[read]) for read in inner]
+    return StreamDigest(content, _joined(edges, counts))
+
+
+def _edges(reads: KeptReads, head_bytes: int) -> _Edges | None:
+    """Cut off and sort the events at the edges; None where they are not of the usual kind."""
     blob, ends = reads.blob, reads.ends
     first = 1 if ends[0] == head_bytes else 0
     if len(ends) - first < _FIRST_EDGE + _LAST_EDGE or not blob.endswith(LAST_CHUNK):
         return None
-    events = blob.count(EVENT_END, head_bytes)
-    if events != len(ends) - first - 1 + blob.count(EVENT_END, ends[-2]):
-        return None
     inner = range(first + _FIRST_EDGE, len(ends) - _LAST_EDGE)
-    edge = [
-        (read, piece)
-        for read in [*range(first, inner.start), *range(inner.stop, len(ends))]
-        for piece in bytes(blob[ends[read - 1] if read else head_bytes : ends[read]]).split(
-            EVENT_END
-        )[:-1]
-    ]
-    marker = _only_marker(edge)
-    if marker is None:
-        return None
-    nothing = marker + b'"'
-    is_text = [marker in piece and nothing not in piece for _, piece in edge]
-    text = blob.count(marker, head_bytes) - blob.count(nothing, head_bytes)
-    if text != events - is_text.count(False) or text < 1:
-        return None
-    content = _edge_content(edge, is_text, text, dialect)
-    return None if content is None else StreamDigest(content, _joined(edge, is_text, inner))
-
-
-def _only_marker(edge: list[tuple[int, bytes]]) -> bytes | None:
-    """The one marker that the events at the edges use."""
-    sample = b"".join([piece for _, piece in edge])
+    events: list[tuple[int, bytes]] = []
+    for read in (*range(first, inner.start), *range(inner.stop, len(ends))):
+        content = bytes(blob[ends[read - 1] if read else head_bytes : ends[read]])
+        events += [(read, piece) for piece in content.split(EVENT_END)[:-1]]
+    sample = b"".join([piece for _, piece in events])
     present = [marker for marker in _MARKERS if marker in sample]
-    return present[0] if len(present) == 1 else None
+    if len(present) != 1:
+        return None
+    marker, nothing = present[0], present[0] + b'"'
+    is_text = [marker in piece and nothing not in piece for _, piece in events]
+    return _Edges(first, inner, events, marker, is_text)
 
 
-def _edge_content(
-    edge: list[tuple[int, bytes]], is_text: list[bool], text: int, dialect: Dialect
-) -> ContentFacts | None:
+def _edge_content(edges: _Edges, text: int, dialect: Dialect) -> ContentFacts | None:
     reader = ContentReader(dialect)
     read_text = 0
-    for (_, piece), plain in zip(edge, is_text, strict=True):
+    for (_, piece), plain in zip(edges.events, edges.is_text, strict=True):
         if plain and read_text:
             continue
         data = piece.partition(_DATA)[2]
@@ -209,16 +253,19 @@ def _edge_content(
     return reader.facts(unread_events=text - read_text)
 
 
-def _joined(edge: list[tuple[int, bytes]], is_text: list[bool], inner: range) -> Sequence[int]:
-    """The reads of the events of text at both edges and between them."""
-    found = [read for (read, _), plain in zip(edge, is_text, strict=True) if plain]
+def _joined(edges: _Edges, counts: list[int]) -> Sequence[int]:
+    """The reads of the events of text at both edges and, `counts` of them, between."""
+    inner = edges.inner
+    found = [read for (read, _), plain in zip(edges.events, edges.is_text, strict=True) if plain]
     before = [read for read in found if read < inner.start]
     after = [read for read in found if read >= inner.stop]
     first = before[0] if before else inner.start
     last = after[-1] if after else inner.stop - 1
-    if len(before) + len(inner) + len(after) == last - first + 1 and len(set(found)) == len(found):
+    total = len(found) + sum(counts)
+    if total == last - first + 1 == len(set(found)) + len(inner):
         return range(first, last + 1)
-    return [*before, *inner, *after]
+    between = chain.from_iterable(map(repeat, inner, counts))
+    return [*before, *between, *after]
 
 
 # Way 2.

@@ -47,7 +47,7 @@ class ExchangeRecorder:
     def __init__(self, *, session: str, hop: str, round_number: int, dialect: Dialect) -> None:
         self._session = session
         self._hop = hop
-        self._round = round_number
+        self.round_number = round_number
         self._answer = AnswerReader(dialect)
         self.request_id = ""
         self.secure = False
@@ -132,7 +132,7 @@ class ExchangeRecorder:
         return Exchange(
             session=self._session,
             hop=self._hop,
-            round=self._round,
+            round=self.round_number,
             connection=self.connection,
             request_bytes=self.request_bytes,
             begun_ns=self.begun_ns,

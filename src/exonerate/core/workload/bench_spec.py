@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, TypeAlias
@@ -13,7 +14,8 @@ from exonerate.core.scene import RequestRecipe
 from exonerate.core.workload.plan import constant_offsets, poisson_offsets
 
 SCHEMA = "exonerate.bench/1"
-LoadKind: TypeAlias = Literal["closed", "poisson", "constant", "trace", "sessions"]
+_CREDENTIALS = re.compile(r"//[^/@]*@")
+LoadKind: TypeAlias = Literal["closed", "poisson", "constant", "trace", "replay", "sessions"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,15 +39,15 @@ class BenchCell:
                 return f"C{self.concurrency}"
             case "sessions":
                 return f"A{self.concurrency}"
-            case "trace":
-                return "trace"
+            case "trace" | "replay":
+                return self.kind
             case _:
                 return f"R{self.rate_per_s:g}"
 
     @property
     def open_loop(self) -> bool:
         """Requests go out at their own times."""
-        return self.kind in ("poisson", "constant", "trace")
+        return self.kind in ("poisson", "constant", "trace", "replay")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,25 +64,31 @@ class BenchSpec:
     warmup_requests: int = 0
     slo_ms: Mapping[str, float] = field(default_factory=dict)
     metrics_url: str | None = None
+    prompt_tokens_asked: int | None = None
+    """Where the prompt was fitted: what was asked; the recipe then holds the words it takes."""
+    prompt_tokens_counted: int | None = None
+    """By the engine's own tokenizer, without its chat template; None where it has none."""
 
     def header(self, *, version: str, wall: str) -> JsonObject:
         """The first block of a result; holds everything that made the load."""
+        prompt = asdict(self.request.prompt)
+        prompt["prompt_words"] = prompt["prompt_tokens"]
+        prompt["prompt_tokens"] = self.prompt_tokens_asked or prompt["prompt_tokens"]
+        names = [name for name, _ in self.request.headers]
         return {
             "type": "header",
             "schema": SCHEMA,
             "version": version,
             "wall": wall,
-            "url": self.url,
-            "request": {
-                **asdict(self.request),
-                "headers": [name for name, _ in self.request.headers],
-            },
+            "url": _CREDENTIALS.sub("//", self.url),
+            "request": {**asdict(self.request), "headers": names, "prompt": prompt},
             "cells": [{**asdict(cell), "name": cell.name} for cell in self.cells],
             "deadline_s": self.deadline_s,
             "seed": self.seed,
             "workers": self.workers,
             "warmup_requests": self.warmup_requests,
             "slo_ms": dict(self.slo_ms),
+            "prompt_tokens_counted": self.prompt_tokens_counted,
         }
 
 
@@ -137,9 +145,9 @@ def incomparable(before: JsonObject, after: JsonObject) -> list[str]:
 
 
 def _offsets(cell: BenchCell, seed: int) -> list[int]:
-    if cell.kind == "trace":
+    if cell.kind in ("trace", "replay"):
         first = min(cell.trace_s, default=0.0)
-        return sorted(int((at - first) * NS_PER_S) for at in cell.trace_s)
+        return [int((at - first) * NS_PER_S) for at in cell.trace_s]
     assert cell.rate_per_s is not None
     count = cell.requests or max(1, round(cell.rate_per_s * (cell.duration_s or 10.0)))
     if cell.kind == "constant":
@@ -160,7 +168,7 @@ def check_counts(cells: Sequence[BenchCell]) -> int | None:
     """How many requests the cells will send, or None where only time ends one of them."""
     total = 0
     for cell in cells:
-        if cell.kind == "trace":
+        if cell.kind in ("trace", "replay"):
             total += len(cell.trace_s)
         elif cell.requests is not None:
             total += cell.requests * cell.rounds

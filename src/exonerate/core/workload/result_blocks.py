@@ -13,22 +13,23 @@ the payload. A file that was cut off ends with its last whole block.
   - the lateness of each read, u16 in microseconds (65535 is "or more"): how long after the
     kernel's stamp of its newest bytes the read came;
   - with flag `COALESCED`, for each read that brought several events: u32 index of its first event,
-    u32 number of events, u64 nanoseconds between the last moment at which nothing was there to
-    read and the stamp. The stamps of all but the last of these events are known only to lie in
-    that span; preceded by a u32 count of such reads.
+    u16 number of events, u32 nanoseconds (4294967295 is "or more") between the last moment at
+    which nothing was there to read and the stamp. The stamps of all but the last of these events
+    are known only to lie in that span.
 
 Stamps are monotonic nanoseconds of the machine that ran the load. A stamp that never came is 0.
 """
 
 from __future__ import annotations
 
+import io
 import struct
 import sys
 from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import cast
+from typing import BinaryIO, cast
 
 import orjson
 
@@ -49,7 +50,8 @@ LATENESS_US_MAX = 65535
 _U32_MAX = 0xFFFFFFFF
 _BLOCK = struct.Struct("<cI")
 _REQUEST = struct.Struct("<HHIQQQQQQQHBBIIIIIIII3s12s")
-_COALESCED_READ = struct.Struct("<IIQ")
+_COALESCED_READ = struct.Struct("<IHI")
+_U16_MAX = 0xFFFF
 assert sys.byteorder == "little", "the arrays below are written in the machine's order"
 
 
@@ -108,6 +110,21 @@ class RequestRecord:
         """The stamp of each meaningful event."""
         return list(accumulate(self.gaps_ns, initial=self.begun_ns))[1:]
 
+    def placed_arrivals_ns(self) -> list[int]:
+        """The same, with events that shared a read placed evenly inside the span they came in.
+
+        The last event of a read has its own stamp. The others are somewhere between the last
+        moment at which nothing was there and that stamp: a burst that came while the loop was
+        watching stays a burst, and what a late loop lumped together is spread out again.
+        """
+        arrivals = self.arrivals_ns()
+        for read in self.coalesced:
+            stamp_ns = arrivals[read.first_event]
+            for place in range(read.events - 1):
+                early_ns = read.span_ns * (read.events - 1 - place) // read.events
+                arrivals[read.first_event + place] = stamp_ns - early_ns
+        return arrivals
+
 
 def encode_json(value: JsonObject) -> bytes:
     """A JSON block."""
@@ -148,9 +165,10 @@ def encode_request(record: RequestRecord) -> bytes:
     pieces = [fixed, gaps.tobytes(), len(record.lateness_us).to_bytes(4, "little")]
     pieces.append(record.lateness_us.tobytes())
     if record.coalesced:
-        pieces.append(len(record.coalesced).to_bytes(4, "little"))
         pieces.extend(
-            _COALESCED_READ.pack(read.first_event, read.events, read.span_ns)
+            _COALESCED_READ.pack(
+                read.first_event, min(read.events, _U16_MAX), min(read.span_ns, _U32_MAX)
+            )
             for read in record.coalesced
         )
     payload = b"".join(pieces)
@@ -159,16 +177,23 @@ def encode_request(record: RequestRecord) -> bytes:
 
 def decode_blocks(content: bytes) -> Iterator[JsonObject | RequestRecord]:
     """Every whole block after the magic, in order; raises ValueError for another file."""
-    if not content.startswith(MAGIC):
+    return read_blocks(io.BytesIO(content))
+
+
+def read_blocks(stream: BinaryIO) -> Iterator[JsonObject | RequestRecord]:
+    """The same from an open file, a block at a time."""
+    if stream.read(len(MAGIC)) != MAGIC:
         raise ValueError("not a result of `exonerate bench`")
-    at = len(MAGIC)
-    while at + _BLOCK.size <= len(content):
-        kind, length = _BLOCK.unpack_from(content, at)
-        at += _BLOCK.size
-        if at + length > len(content):
+    yield from read_bare_blocks(stream)
+
+
+def read_bare_blocks(stream: BinaryIO) -> Iterator[JsonObject | RequestRecord]:
+    """Every whole block of a spool, which has no magic."""
+    while len(head := stream.read(_BLOCK.size)) == _BLOCK.size:
+        kind, length = _BLOCK.unpack(head)
+        payload = stream.read(length) if length <= BLOCK_BYTES_MAX else b""
+        if len(payload) < length:
             return
-        payload = content[at : at + length]
-        at += length
         if kind == b"J":
             yield cast("JsonObject", orjson.loads(payload))
         elif kind == b"R":
@@ -216,7 +241,7 @@ def _decode_request(payload: bytes) -> RequestRecord:
     at += 4 + 2 * reads
     if flags & COALESCED:
         record.coalesced = tuple(
-            CoalescedRead(*numbers) for numbers in _COALESCED_READ.iter_unpack(payload[at + 4 :])
+            CoalescedRead(*numbers) for numbers in _COALESCED_READ.iter_unpack(payload[at:])
         )
     return record
 

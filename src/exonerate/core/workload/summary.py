@@ -10,7 +10,7 @@ Rules
    gave one; both counts are kept.
 3. TTFT is the first event that carries text, reasoning or a tool call, counted from when the
    request was begun; in an open loop from when it *should* have been. ITL are the gaps between
-   such events; gaps inside a read that brought several are known only in sum and are left out.
+   such events; events that shared a read are placed evenly inside the span in which they came.
    TPOT is (E2E - TTFT) / (tokens - 1).
 4. Only complete requests enter the latencies; every other one is counted by its end code.
 """
@@ -22,6 +22,8 @@ from array import array
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
+from operator import sub
 
 from exonerate.core.instant import NS_PER_MS, NS_PER_S
 from exonerate.core.json_types import Json
@@ -114,7 +116,11 @@ class CellFold:
             return
         self._begun.append(record.begun_ns)
         self._ended.append(record.ended_ns)
-        self._buckets.update([stamp // BUCKET_NS for stamp in record.arrivals_ns()])
+        self._buckets.update(
+            [stamp // BUCKET_NS for stamp in accumulate(record.gaps_ns, initial=record.begun_ns)][
+                1:
+            ]
+        )
         self._ends["ok" if record.complete else record.end] += 1
         self._counts["events"] += record.events
         self._counts["usage"] += max(0, record.usage_tokens)
@@ -170,11 +176,13 @@ class CellFold:
 
     def _latencies(self, record: RequestRecord) -> None:
         from_ns = record.intended_ns if self.open_loop else record.begun_ns
-        ttft_ms = (record.first_token_ns - from_ns) / NS_PER_MS if record.events else None
+        arrivals = record.placed_arrivals_ns() if record.coalesced else []
+        first_ns = arrivals[0] if arrivals else record.first_token_ns
+        ttft_ms = (first_ns - from_ns) / NS_PER_MS if record.events else None
         e2e_ms = (record.ended_ns - from_ns) / NS_PER_MS
         tokens = record.output_tokens
         tpot_ms = (e2e_ms - ttft_ms) / (tokens - 1) if ttft_ms is not None and tokens > 1 else None
-        gaps_us = _known_gaps_us(record)
+        gaps_us = _gaps_us(record, arrivals)
         self._itl_us.update(gaps_us)
         for name, value in (("ttft_ms", ttft_ms), ("tpot_ms", tpot_ms), ("e2e_ms", e2e_ms)):
             if value is not None:
@@ -242,17 +250,11 @@ class CellFold:
         }
 
 
-def _known_gaps_us(record: RequestRecord) -> list[int]:
-    """The gaps whose both ends are known, in whole microseconds."""
-    gaps = [gap // 1000 for gap in record.gaps_ns]
-    if record.coalesced:
-        unknown = {
-            event
-            for read in record.coalesced
-            for event in range(read.first_event, read.first_event + read.events)
-        }
-        return [gap for event, gap in enumerate(gaps) if event and event not in unknown]
-    return gaps[1:]
+def _gaps_us(record: RequestRecord, placed: Sequence[int]) -> list[int]:
+    """The gaps between the events, in whole microseconds."""
+    if placed:
+        return [max(0, gap) // 1000 for gap in map(sub, placed[1:], placed)]
+    return [gap // 1000 for gap in record.gaps_ns[1:]]
 
 
 def _head_cut(rates: Sequence[int]) -> int | None:

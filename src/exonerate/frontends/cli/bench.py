@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -20,10 +21,12 @@ from exonerate.adapters.engine_watch import EngineWatch
 from exonerate.adapters.engines.names import counter_reader
 from exonerate.adapters.load import run_worker
 from exonerate.adapters.request import authorization
+from exonerate.adapters.tokenizer import EngineTokenizer
 from exonerate.core.deployment.model import Deployment
 from exonerate.core.deployment.parse import parse_deployment
 from exonerate.core.workload.bench_spec import BenchSpec
-from exonerate.core.workload.result_blocks import RequestRecord, decode_blocks
+from exonerate.core.workload.fitting import fitted
+from exonerate.core.workload.result_blocks import RequestRecord, read_blocks
 from exonerate.errors import ExonerateError
 from exonerate.frontends.cli import exit_status
 from exonerate.frontends.cli.bench_options import BenchOptions, Limits, Numbers, Time
@@ -64,6 +67,7 @@ def command() -> None:
 @click.option("--rate", type=Numbers(whole=False), default=(), help="Open loop, requests a second.")
 @click.option("--constant", is_flag=True, help="Evenly spaced instead of Poisson arrivals.")
 @click.option("--trace", type=_FILE, help="Open loop at the times of a file.")
+@click.option("--replay", type=_FILE, help="Send the bodies of a capture at its times.")
 @click.option("--requests", "-n", type=click.IntRange(1), help="Requests of each load.")
 @click.option("--duration", "duration_s", type=Time(), help="Time of each load.")
 @click.option("--prompt-tokens", type=click.IntRange(1), default=200)
@@ -83,7 +87,7 @@ def command() -> None:
 @click.option("--metrics", "metrics_url", type=Url(), help="Metrics page; default: URL/metrics.")
 @click.option("--seed", type=int, default=1)
 @click.option("--workers", type=click.IntRange(1, 64), default=1, help="Load processes.")
-@click.option("--batch-ms", type=click.FloatRange(0, 5), default=0.0, help="Read in batches.")
+@click.option("--batch-ms", type=click.FloatRange(0, 5), default=0.5, help="Read in batches.")
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Raw result file.")
 @click.option("--markdown", type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--html", type=click.Path(dir_okay=False, path_type=Path))
@@ -103,11 +107,11 @@ def run(**given: Any) -> int:
     files = {name: given.pop(name) for name in ("out", "markdown", "html")}
     as_json, quiet = given.pop("as_json"), given.pop("quiet")
     options = _options(given)
-    spec = options.spec()
+    spec, bodies = options.spec(), options.bodies()
     authorization(spec.request)
     out = files["out"] or Path(f"bench-{datetime.now(UTC):%Y%m%dT%H%M%SZ}.exbench")  # noqa: TID251  # a file's name
     tools = BenchTools(SystemClock(), run_worker, _engine(spec), LiveView(quiet=quiet))
-    result = asyncio.run(run_bench(spec, tools, out, body=options.body_bytes()))
+    result = asyncio.run(_measure(spec, tools, out, bodies))
     _report(result, out, markdown=files["markdown"], html=files["html"], as_json=as_json)
     return _status(result)
 
@@ -118,17 +122,18 @@ def run(**given: Any) -> int:
 @click.option("--events", is_flag=True, help="One row for each event instead of each request.")
 def export(file: Path, kind: Format, events: bool) -> int:
     """Print the raw records of a result: `exonerate bench export run.exbench --format jsonl`."""
-    try:
-        blocks = list(decode_blocks(file.read_bytes()))
-    except ValueError as error:
-        raise ExonerateError(f"`{file}`: {error}", "give the file that `bench` named") from error
-    records = (block for block in blocks if isinstance(block, RequestRecord))
-    if events:
-        rows = (row for record in records for row in event_rows(record))
-    else:
-        rows = (request_row(record) for record in records)
-    for line in rows_text(rows, kind):
-        click.echo(line)
+    with file.open("rb") as result:
+        records = (block for block in read_blocks(result) if isinstance(block, RequestRecord))
+        if events:
+            rows = (row for record in records for row in event_rows(record))
+        else:
+            rows = (request_row(record) for record in records)
+        try:
+            for line in rows_text(rows, kind):
+                click.echo(line)
+        except ValueError as error:
+            hint = "give the file that `bench` named"
+            raise ExonerateError(f"`{file}`: {error}", hint) from error
     return exit_status.DONE
 
 
@@ -159,6 +164,22 @@ def compare(before: Path, after: Path, as_json: bool) -> int:
     return exit_status.DONE
 
 
+async def _measure(
+    spec: BenchSpec, tools: BenchTools, out: Path, bodies: list[bytes]
+) -> BenchResult:
+    """Fit the prompts to the engine's own tokenizer where there is one, then play."""
+    if not bodies:
+        tokenizer = EngineTokenizer(spec.url, spec.request.model)
+        request, counted = await fitted(spec.request, tokenizer.count)
+        spec = replace(
+            spec,
+            request=request,
+            prompt_tokens_asked=spec.request.prompt.prompt_tokens,
+            prompt_tokens_counted=counted,
+        )
+    return await run_bench(spec, tools, out, bodies=bodies)
+
+
 def _options(given: dict[str, Any]) -> BenchOptions:
     """The options, with URL, model and metrics from the deployment file where there is one."""
     config, hop_name = given.pop("config"), given.pop("hop")
@@ -175,7 +196,7 @@ def _options(given: dict[str, Any]) -> BenchOptions:
         engine = next((hop for hop in deployment.hops[::-1] if hop.metrics), None)
         given["metrics_url"] = given["metrics_url"] or (engine.metrics if engine else None)
         given["api_key_env"] = given["api_key_env"] or deployment.victim.api_key_env
-    if not given["model"] and given["body"] is None:
+    if not given["model"] and given["body"] is None and given["replay"] is None:
         raise ExonerateError("no model is named", "add `--model NAME`")
     given["model"] = given["model"] or ""
     given["metrics_url"] = given["metrics_url"] or f"{given['url']}/metrics"

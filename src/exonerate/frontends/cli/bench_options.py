@@ -96,6 +96,7 @@ class BenchOptions:
     rate: tuple[float, ...]
     constant: bool
     trace: Path | None
+    replay: Path | None
     requests: int | None
     duration_s: float | None
     prompt_tokens: int
@@ -132,10 +133,12 @@ class BenchOptions:
             metrics_url=self.metrics_url,
         )
 
-    def body_bytes(self) -> bytes | None:
-        """The victim's own body, with the ending of its answer left as it is."""
+    def bodies(self) -> list[bytes]:
+        """The bodies that are sent instead of seeded prompts."""
+        if self.replay is not None:
+            return [body for _, body in read_capture(self.replay)]
         if self.body is None:
-            return None
+            return []
         content = self.body.read_bytes()
         try:
             orjson.loads(content)
@@ -143,7 +146,7 @@ class BenchOptions:
             raise ExonerateError(
                 f"`{self.body}` holds no JSON: {error}", "give the body of one request"
             ) from error
-        return content
+        return [content]
 
     def _request(self) -> RequestRecipe:
         return RequestRecipe(
@@ -177,6 +180,9 @@ class BenchOptions:
         ]
         if self.trace is not None:
             cells.append(BenchCell(kind="trace", trace_s=read_trace(self.trace)))
+        if self.replay is not None:
+            times = tuple(at_s for at_s, _ in read_capture(self.replay))
+            cells.append(BenchCell(kind="replay", trace_s=times))
         return cells or [self._closed(1)]
 
     def _closed(self, concurrency: int) -> BenchCell:
@@ -205,15 +211,28 @@ def read_trace(path: Path) -> tuple[float, ...]:
     lines = [line for line in path.read_text().splitlines() if line.strip()]
     try:
         if lines and lines[0].lstrip().startswith("{"):
-            return tuple(_trace_time(orjson.loads(line)) for line in lines)
+            return tuple(sorted(_trace_time(orjson.loads(line)) for line in lines))
         if lines and not _is_number(lines[0].split(",")[0]):
-            return tuple(_trace_time(row) for row in csv.DictReader(lines))
-        return tuple(float(line.split(",")[0]) for line in lines)
+            return tuple(sorted(_trace_time(row) for row in csv.DictReader(lines)))
+        return tuple(sorted(float(line.split(",")[0]) for line in lines))
     except (ValueError, KeyError, TypeError) as error:
         raise ExonerateError(
             f"`{path}` is no trace: {error}",
             "give seconds one a line, or CSV or JSON lines with `timestamp` in s or `timestamp_ms`",
         ) from error
+
+
+def read_capture(path: Path) -> list[tuple[float, bytes]]:
+    """Times and bodies of a capture: JSON lines with `timestamp` (or `timestamp_ms`) and `body`."""
+    try:
+        rows = [orjson.loads(line) for line in path.read_bytes().splitlines() if line.strip()]
+        found = [(_trace_time(row), orjson.dumps(row["body"])) for row in rows]
+    except (ValueError, KeyError, TypeError) as error:
+        raise ExonerateError(
+            f"`{path}` is no capture: {error}",
+            "give JSON lines with `timestamp` in seconds and `body`",
+        ) from error
+    return sorted(found, key=lambda pair: pair[0])
 
 
 def _trace_time(row: Mapping[str, Any]) -> float:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import sys
 import time
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import click
-import orjson
 
+from exonerate.compose import system_clock
 from exonerate.core.exactness import PROMISED_BY_DEFAULT, Proof, Property, proof_document
 from exonerate.core.kernel_speed import DecodeShape, speed_document
 from exonerate.errors import ExonerateError
 from exonerate.frontends.cli import exit_status
+from exonerate.frontends.cli.case_options import CaseOptions, case_options
+from exonerate.frontends.cli.output import ProgressLine, print_json
+from exonerate.jobs.case import Measurement, needed_case
 from exonerate.kernels.number_formats import FORMATS
 from exonerate.kernels.prover.catalogue import LEVELS
 from exonerate.kernels.prover.prove import Sweep, prove, replay
@@ -29,6 +31,7 @@ PROMISES = {
 
 
 @click.command("check")
+@case_options
 @click.argument("target")
 @click.option("--level", type=click.Choice(LEVELS), default="default", show_default=True)
 @click.option("--dtype", "dtypes", multiple=True, type=click.Choice(list(FORMATS)))
@@ -55,14 +58,23 @@ PROMISES = {
 @click.option("--time-limit", default=20.0, show_default=True, help="Seconds for one call.")
 @click.option("--device", default="cpu", show_default=True, help="Where torch arrays live.")
 @click.option("--arrays", type=click.Choice(["auto", "numpy", "torch"]), default="auto")
+@click.option(
+    "--merge",
+    "empty_lse",
+    type=click.Choice(["-inf", "+inf", "-1e30"]),
+    help="TARGET is merge(outs, lses); an empty part's log-sum-exp is this.",
+)
 @click.option("--seed", default=0, show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="Print the proof as JSON.")
 def check(
+    where: CaseOptions,
     target: str,
+    *,
     replay_file: Path | None,
     time_limit: float,
     device: str,
     arrays: str,
+    empty_lse: str | None,
     as_json: bool,
     **asked: object,
 ) -> int:
@@ -76,21 +88,32 @@ def check(
     Example:
       exonerate splitk check mykernels.decode:attend
       exonerate splitk check numpy --promise batch-invariant --json
+      exonerate splitk check mykernels.decode:merge --merge +inf
       exonerate splitk check mykernels.decode:attend --replay splitk-findings/….npz
     """
     sweep = _sweep(target, asked)
-    runner = open_target(target, arrays=arrays, device=device, limit_s=time_limit)
-    progress = ProgressLine()
+    runner = open_target(
+        target,
+        arrays=arrays,
+        device=device,
+        limit_s=time_limit,
+        empty_lse=None if empty_lse is None else float(empty_lse),
+    )
+    progress = Estimate(quiet=as_json)
     try:
         proof = _prove(runner, sweep, replay_file, progress)
     finally:
-        progress.end()
+        progress.done()
         runner.close()
+    if where.case is not None:
+        _record(proof, where)
     if as_json:
-        click.echo(orjson.dumps(proof_document(proof), option=orjson.OPT_INDENT_2).decode())
+        print_json(proof_document(proof))
     else:
         click.echo(report.text(proof))
-    return exit_status.FINDING if proof.broken else exit_status.DONE
+    if proof.broken:
+        return exit_status.FINDING
+    return exit_status.DONE if proof.dtypes else exit_status.INSUFFICIENT
 
 
 @click.command("bench")
@@ -127,22 +150,37 @@ def bench(
         )
     shapes = [DecodeShape(dtype=dtype, **sizes) for dtype in dtypes or ("fp32", "bf16")]
     plan = Plan(shapes=shapes, rounds=rounds, splits=splits, device=device)
-    progress = ProgressLine()
+    progress = Estimate(quiet=as_json)
     try:
         speed = run_bench(plan, progress)
     finally:
-        progress.end()
+        progress.done()
     if as_json:
-        click.echo(orjson.dumps(speed_document(speed), option=orjson.OPT_INDENT_2).decode())
+        print_json(speed_document(speed))
     else:
         click.echo(bench_report.text(speed))
     return exit_status.DONE
 
 
-def _prove(runner: Runner, sweep: Sweep, replay_file: Path | None, progress: ProgressLine) -> Proof:
+def _prove(runner: Runner, sweep: Sweep, replay_file: Path | None, progress: Estimate) -> Proof:
     if replay_file is not None:
         return replay(runner, sweep, replay_file)
     return prove(runner, sweep, progress)
+
+
+def _record(proof: Proof, where: CaseOptions) -> None:
+    """Add the proof to the case that was named; a check without one writes nothing."""
+    ledger, book = where.open_book()
+    case = needed_case(ledger, where.case)
+    measured = Measurement(
+        source=f"splitk check {proof.target}",
+        restarts=1,
+        design=f"sweep `{proof.level}` of seeded inputs against float64",
+        grade="C",
+    )
+    content = {"splitk_check": proof_document(proof)}
+    identity = book.add_measurement(case, measured, content=content, clock=system_clock())
+    click.echo(f"added {identity} to case {case.id}", err=True)
 
 
 def _sweep(target: str, asked: dict[str, object]) -> Sweep:
@@ -179,31 +217,25 @@ def _ulp(promise: str, amount: str) -> float:
     return allowed
 
 
-@dataclass(slots=True)
-class ProgressLine:
-    """One line on standard error that is rewritten on a terminal, or said anew now and then."""
+class Estimate:
+    """Progress with an estimate of the time left, said often on a terminal and seldom elsewhere."""
 
-    began: float = field(default_factory=time.monotonic)
-    said: float = 0.0
-    shown: bool = False
+    def __init__(self, *, quiet: bool) -> None:
+        self._line = ProgressLine(quiet=quiet)
+        self._began = time.monotonic()
+        self._said = self._began
+        self._every_s = 0.2 if sys.stderr.isatty() else 10.0
 
     def __call__(self, what: str, fraction: float | None) -> None:
         """Show what is done now and about how long the rest takes."""
         now = time.monotonic()
-        terminal = sys.stderr.isatty()
-        if now - self.said < (0.1 if terminal else 10.0):
+        if now - self._said < self._every_s:
             return
-        self.said = now
-        spent = now - self.began
+        self._said = now
+        spent = now - self._began
         left = f", about {spent / fraction - spent:.0f} s left" if fraction and spent > 1 else ""
-        line = f"{(fraction or 0):4.0%} {what}{left}"
-        if terminal:
-            self.shown = True
-            click.echo(f"\r\x1b[K{line}", nl=False, err=True)
-        elif fraction:
-            click.echo(line, err=True)
+        self._line(what + left, fraction)
 
-    def end(self) -> None:
-        """Clear the line."""
-        if self.shown:
-            click.echo("\r\x1b[K", nl=False, err=True)
+    def done(self) -> None:
+        """Leave the terminal's line clean."""
+        self._line.done()

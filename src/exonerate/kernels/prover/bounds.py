@@ -20,7 +20,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from exonerate.kernels.attention_input import AttentionInput
+from exonerate.kernels.attention_input import AttentionInput, out_dtype
 from exonerate.kernels.number_formats import number_format
 from exonerate.kernels.oracle import Oracle
 
@@ -40,25 +40,26 @@ def out_bound(
     if not exact_scores:
         score = 16 * u32 * oracle.score_magnitude  # (batch, q_heads)
     relative = u32 * (2 * np.sqrt(n) + 16) + score + 4 * coarseness(given.dtype, partial_dtype)
+    out = out_dtype(given.dtype)
     with np.errstate(all="ignore"):
         bound = (
-            number_format(given.dtype).unit_roundoff * 2 * np.abs(oracle.out)
+            number_format(out).unit_roundoff * 2 * np.abs(oracle.out)
             + oracle.magnitude * relative[..., None]
-            + number_format(given.dtype).smallest_normal * _denormals(given.dtype)
+            + number_format(out).smallest_normal * _denormals(out)
             + number_format("fp32").smallest_normal * n[..., None]
         )
-    return np.where(score[..., None] > SCORE_ERROR_MAX, np.inf, bound)
+    undecided = (score[..., None] > SCORE_ERROR_MAX) | np.isnan(bound)
+    return np.where(undecided, np.inf, bound)
 
 
 def coarseness(dtype: str, partial_dtype: str) -> float:
-    """Unit roundoff of the coarsest format that weights or partials may pass through."""
-    rounded = {name for name in (dtype, partial_dtype) if name != "fp32"}
+    """Unit roundoff of the coarsest format that weights or partials may pass through.
+
+    With an fp8 cache the weights are expected in the queries' format; an implementation that rounds
+    them to fp8 too is held to that when `partial_dtype` says so.
+    """
+    rounded = {name for name in (out_dtype(dtype), partial_dtype) if name != "fp32"}
     return max((number_format(name).unit_roundoff for name in rounded), default=0.0)
-
-
-def coarser(one: str, other: str) -> str:
-    """The format with the fewer bits of the two: whose units a difference is counted in."""
-    return min(one, other, key=lambda name: number_format(name).mantissa_bits)
 
 
 def lse_bound(given: AttentionInput, oracle: Oracle, *, exact_scores: bool) -> Float64Array:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from exonerate.kernels.attention_input import AttentionInput
+from exonerate.kernels.attention_input import AttentionInput, out_dtype
 from exonerate.kernels.prover import torch_arrays
 from exonerate.kernels.prover.memory import poisoned
 from exonerate.kernels.prover.placement import Placed, decode, place
@@ -20,6 +20,27 @@ KEYWORDS = frozenset({"out", "page_table", "scale", "softcap", "sinks"})
 Target = Callable[..., Any]
 
 
+class Kept:
+    """The answer of the call before, to see whether the next call changes it."""
+
+    def __init__(self) -> None:
+        self._returned: Any = None
+        self._before: NDArray[np.float32] | None = None
+
+    def disturbance(self, hand: torch_arrays.Hands) -> str:
+        """What became of the answer that was returned before, in words; else empty."""
+        if self._before is None:
+            return ""
+        taken = hand.read(self._returned)
+        if taken is None or np.array_equal(taken[0], self._before, equal_nan=True):
+            return ""
+        return "the array returned by the call before was changed"
+
+    def keep(self, returned: Any, values: NDArray[np.float32] | None) -> None:
+        """Remember what was returned just now."""
+        self._returned, self._before = returned, values
+
+
 class InProcess:
     """Runs a function in this process: quick, and as safe as the function is."""
 
@@ -27,9 +48,11 @@ class InProcess:
         self._target = target
         self.capabilities: Capabilities = capabilities_of(target, arrays=arrays, device=device)
 
+        self._kept = Kept()
+
     def run(self, call: Call) -> Answer:
         """The answer to one call; an exception is part of the answer."""
-        return run(self._target, call, self.capabilities)
+        return run(self._target, call, self.capabilities, kept=self._kept)
 
     def close(self) -> None:
         """Nothing is held."""
@@ -41,6 +64,8 @@ def capabilities_of(target: Target, *, arrays: str, device: str) -> Capabilities
     keywords = frozenset(KEYWORDS & parameters.keys())
     if arrays == "auto":
         arrays = "torch" if _uses_torch(target) else "numpy"
+    if arrays == "torch" and device != "cpu":
+        torch_arrays.touch(device)
     versions: dict[str, str] = {
         name: str(getattr(sys.modules[name], "__version__", "unknown"))
         for name in ("numpy", "torch", "triton", "flashinfer", "flash_attn")
@@ -48,7 +73,12 @@ def capabilities_of(target: Target, *, arrays: str, device: str) -> Capabilities
     }
     dtypes = ("fp32", "fp16", "bf16") if arrays == "torch" else ("fp32", "fp16")
     return Capabilities(
-        arrays=arrays, device=device, keywords=keywords, dtypes=dtypes, versions=versions
+        arrays=arrays,
+        device=device,
+        keywords=keywords,
+        dtypes=dtypes,
+        dtypes_asked=("fp8",) if arrays == "torch" else (),
+        versions=versions,
     )
 
 
@@ -62,24 +92,30 @@ def _uses_torch(target: Target) -> bool:
         for value in getattr(inspect.unwrap(target), "__globals__", {}).values()
         if inspect.ismodule(value)
     }
-    return any(name.split(".")[0] in {"torch", "triton", "flashinfer"} for name in names)
+    if any(name.split(".")[0] in {"torch", "triton", "flashinfer"} for name in names):
+        return True
+    try:  # it may import torch only when it is called
+        return "import torch" in inspect.getsource(target)
+    except (OSError, TypeError):
+        return False
 
 
-def run(target: Target, call: Call, capabilities: Capabilities) -> Answer:
+def run(target: Target, call: Call, capabilities: Capabilities, *, kept: Kept) -> Answer:
     """Place the arrays, call, look at what changed, read the answer."""
     given = call.given
     k, v, page_table = stored_kv(given, call.kv_poison)
     placed = [
-        place(name, values, given.dtype, layout=given.layout)
-        for name, values in (("q", given.q), ("k", k), ("v", v))
+        place("q", given.q, out_dtype(given.dtype), layout=given.layout),
+        place("k", k, given.dtype, layout=given.layout),
+        place("v", v, given.dtype, layout=given.layout),
     ]
     lengths = given.lengths.copy()
     out: Placed | None = None
     if call.with_out and "out" in capabilities.keywords:
         shape = (*given.q.shape[:2], given.v.shape[3])
         poison = np.full(shape, np.nan, np.float32)
-        out = place("out", poison, given.dtype, layout=given.layout)
-    hand = torch_arrays.Hands(capabilities, given.dtype)
+        out = place("out", poison, out_dtype(given.dtype), layout=given.layout)
+    hand = torch_arrays.Hands(capabilities)
     keywords = options(given, page_table, hand)
     try:
         arguments = hand.give_all(placed)
@@ -94,9 +130,11 @@ def run(target: Target, call: Call, capabilities: Capabilities) -> Answer:
         return Answer(status=Status.REFUSED, message=_describe(error))
     except Exception as error:  # noqa: BLE001  # whatever a target raises is an observation
         return Answer(status=Status.RAISED, message=_describe(error))
+    stale = kept.disturbance(hand)
     hand.take_back()
     answer = read(result, given, hand, out)
-    outside = [array.disturbance(contents=True) for array in placed]
+    kept.keep(first_of(result), None if out is not None else answer.out)
+    outside = [stale, *(array.disturbance(contents=True) for array in placed)]
     outside += [] if out is None else [out.disturbance(contents=False)]
     outside += [] if np.array_equal(lengths, given.lengths) else ["`lengths` was changed"]
     return Answer(
@@ -156,13 +194,14 @@ def read(
 ) -> Answer:
     """The answer in what the target returned, or what is wrong with it."""
     parts = result if isinstance(result, (tuple, list)) else (result,)
+    first = first_of(result)
     if out is not None:
-        values, dtype = decode(out.view, given.dtype), given.dtype
+        values, dtype = decode(out.view, out.dtype), out.dtype
     else:
-        taken = hand.read(parts[0])
+        taken = hand.read(first)
         if taken is None:
             return Answer(
-                status=Status.MALFORMED, message=f"returned {type(parts[0]).__name__}, no array"
+                status=Status.MALFORMED, message=f"returned {type(first).__name__}, no array"
             )
         values, dtype = taken
     expected = (*given.q.shape[:2], given.v.shape[3])
@@ -181,6 +220,13 @@ def read(
         lse=None if lse is None else lse[0],
         out_dtype=dtype,
     )
+
+
+def first_of(result: Any) -> Any:
+    """`out`, of what the target returned."""
+    if isinstance(result, (tuple, list)):
+        return result[0] if result else None
+    return result
 
 
 def _describe(error: BaseException) -> str:

@@ -94,15 +94,27 @@ def condition(name: str, why: str, level: str = "quick") -> Callable[[Builder], 
     return enter
 
 
-def trials(dtype: str, *, level: str, seed: int) -> Iterator[tuple[Condition, Trial]]:
-    """Every trial of the level for one number format, the plain one first."""
+def why(name: str) -> str:
+    """What the condition of that name stands for; empty when there is none."""
+    return next((entry.why for entry in CONDITIONS if entry.name == name), "")
+
+
+def entries(level: str, names: Sequence[str] = ()) -> list[Condition]:
+    """The conditions of a level, in the order of the catalogue; only the named ones if any are."""
     chosen = LEVELS[: LEVELS.index(level) + 1]
-    for number, entry in enumerate(CONDITIONS):
-        if entry.level in chosen:
-            # Each condition has a generator of its own: adding one leaves the others as they were.
-            maker = Maker(dtype, np.random.default_rng([seed, number]))
-            for trial in entry.build(maker):
-                yield entry, replace(trial, condition=entry.name)
+    return [
+        entry
+        for entry in CONDITIONS
+        if entry.level in chosen and (not names or entry.name in names)
+    ]
+
+
+def trials_of(entry: Condition, dtype: str, *, seed: int) -> Iterator[Trial]:
+    """The trials of one condition for one number format."""
+    # Each condition has a generator of its own: adding one leaves the others as they were.
+    own = [seed, *entry.name.encode()]
+    for made in entry.build(Maker(dtype, np.random.default_rng(own))):
+        yield replace(made, condition=entry.name)
 
 
 def trial(
@@ -135,6 +147,8 @@ def _zero_length(make: Maker) -> Iterator[Trial]:
 
 @condition("masked-split", "every score of one split is -inf (flashinfer #4051, vllm #28181)")
 def _masked_split(make: Maker) -> Iterator[Trial]:
+    if not number_format(make.dtype).has_infinity:
+        return
     for masked in (slice(0, 8), slice(8, 16)):
         given = make.ragged([16, 16])
         q, k = given.q.copy(), given.k.copy()
@@ -145,6 +159,8 @@ def _masked_split(make: Maker) -> Iterator[Trial]:
 
 @condition("masked-row", "every score of a row is -inf (vllm #27491, flashinfer #4452)")
 def _masked_row(make: Maker) -> Iterator[Trial]:
+    if not number_format(make.dtype).has_infinity:
+        return
     given = make.ragged([12])
     q, k = given.q.copy(), given.k.copy()
     q[..., 0] = 1.0
@@ -154,10 +170,31 @@ def _masked_row(make: Maker) -> Iterator[Trial]:
 
 @condition("offset", "scores with a large common offset: log(l) drowns in m of a log-sum-exp")
 def _offset(make: Maker) -> Iterator[Trial]:
-    for offset in (1e4, 1e6, 1e8):
-        for tokens in (5, 21):
+    for offset in (1e4, 1e6, 1e8, -1e4, -1e8):
+        for tokens in (5, 21) if offset > 0 else (7,):
             given = make.scored([offset] * tokens)
+            if not np.all(np.isfinite(given.k)):
+                continue  # past the range of the format
             yield trial(given, (1, 2, 3, 4), RIGHT, exact_scores=True)
+
+
+@condition(
+    "levels", "sequences and heads whose scores lie far apart: a maximum of its own for each"
+)
+def _levels(make: Maker) -> Iterator[Trial]:
+    given = make.ragged([20, 13, 9], heads=(4, 2))
+    q, k = given.q.copy(), given.k.copy()
+    k[..., 0] = 4.0
+    q[..., 0] = np.array([[60, -60, 0, 30], [-60, -60, 90, 0], [0, 60, -90, 60]], np.float32)
+    yield trial(replace(given, q=q, k=k), (1, 2, 4), RIGHT)
+
+
+@condition("nan-neighbour", "a sequence that holds NaN beside one that does not (vllm #57017)")
+def _nan_neighbour(make: Maker) -> Iterator[Trial]:
+    given = make.ragged([14, 14, 6])
+    k, v = given.k.copy(), given.v.copy()
+    k[0, 3], v[2, 1] = np.nan, np.nan
+    yield trial(replace(given, k=k, v=v), (1, 2, 4), RIGHT)
 
 
 @condition("negligible-huge", "huge values at tokens of weight 2**-200, alone in a split")
@@ -192,7 +229,8 @@ def _overflow(make: Maker) -> Iterator[Trial]:
 
 @condition("nan-inside", "NaN and infinity within the length: every split count must pass them on")
 def _nan_inside(make: Maker) -> Iterator[Trial]:
-    for value in (np.nan, np.inf):
+    infinite = number_format(make.dtype).has_infinity
+    for value in (np.nan, np.inf) if infinite else (np.nan,):
         given = make.ragged([14])
         v, k = given.v.copy(), given.k.copy()
         v[0, 3] = value
@@ -203,7 +241,7 @@ def _nan_inside(make: Maker) -> Iterator[Trial]:
 
 @condition("heads", "one KV head a query head, one for all, and more than a tile of 16")
 def _heads(make: Maker) -> Iterator[Trial]:
-    for heads in ((4, 4), (3, 1), (17, 1), (12, 3)):
+    for heads in ((4, 4), (3, 1), (17, 1), (12, 3), (40, 1)):
         yield trial(make.ragged([21, 6], heads=heads), (1, 2, 5), RIGHT)
 
 
@@ -268,6 +306,9 @@ def _long(make: Maker) -> Iterator[Trial]:
 
 @condition("wide", "the shape of a decode step, small", level="default")
 def _wide(make: Maker) -> Iterator[Trial]:
+    edges = [255, 256, 257, 511, 512, 513, 1023, 1025]
+    yield trial(make.ragged(edges, heads=(2, 1), dim=32), (1, 2, 9, 40), RIGHT)
+    yield trial(make.ragged([40, 17], heads=(64, 8), dim=128), (1, 3), RIGHT)
     given = make.ragged([300, 257, 64], heads=(16, 4), dim=64)
     yield trial(given, (1, 2, 3, 5, 17, 64), PLAIN | MATES)
 
@@ -282,15 +323,25 @@ def _past_64k(make: Maker) -> Iterator[Trial]:
 def _repeated(make: Maker) -> Iterator[Trial]:
     for tokens in (50, 51, 200):
         given = make.ragged([tokens, tokens - 1])
-        yield trial(given, (2, 3, 8, 32), frozenset({Property.DETERMINISTIC}))
+        plain = trial(given, (3, 32), frozenset({Property.DETERMINISTIC}))
+        yield replace(plain, repeats=8)
 
 
-@condition("random", "random shapes, lengths and split counts", level="full")
+@condition("random", "random shapes, lengths and split counts", level="default")
 def _random(make: Maker) -> Iterator[Trial]:
-    for _ in range(40):
+    yield from _random_trials(make, 6)
+
+
+@condition("random-more", "many more random shapes, lengths and split counts", level="full")
+def _random_more(make: Maker) -> Iterator[Trial]:
+    yield from _random_trials(make, 100)
+
+
+def _random_trials(make: Maker, count: int) -> Iterator[Trial]:
+    for _ in range(count):
         kv_heads = int(make.rng.integers(1, 5))
         group = int(make.rng.integers(1, 9))
-        lengths = [int(n) for n in make.rng.integers(0, 400, int(make.rng.integers(1, 6)))]
+        lengths = [int(n) for n in make.rng.integers(0, 200, int(make.rng.integers(1, 6)))]
         given = make.ragged(lengths, heads=(kv_heads * group, kv_heads), dim=32)
-        splits = (1, *sorted({int(s) for s in make.rng.integers(2, 70, 4)}))
+        splits = (1, *sorted({int(s) for s in make.rng.integers(2, 70, 3)}))
         yield trial(given, splits, PLAIN | MATES)

@@ -59,7 +59,7 @@ class Child:
         self._answered = False
         self._warm_up_s = START_LIMIT_S
         self._waited_s = 0.0
-        self.capabilities = Capabilities(layouts=False)
+        self.capabilities = Capabilities(layouts=False, dtypes_asked=("bf16", "fp8"))
         try:
             self._start()
         except BaseException:
@@ -129,13 +129,19 @@ class Child:
             ) from None
         if "error" in shown:
             missing = str(shown.get("missing", "")).split(".")[0]
-            hint = EXTRA_HINT if missing in _IN_EXTRA else "name it as `module:function`"
-            raise ExonerateError(f"the target cannot be imported: {shown['error']}", hint)
+            hint = "use it in a Python of your own first"
+            if missing in _IN_EXTRA:
+                hint = EXTRA_HINT
+            elif shown["error"].startswith(("ModuleNotFoundError", "AttributeError")):
+                hint = "name it as `module:function`, as Python finds it from here"
+            raise ExonerateError(f"the target cannot be used: {shown['error']}", hint)
         return Capabilities(
             arrays=shown["arrays"],
             device=shown["device"],
             keywords=frozenset(shown["keywords"]),
             dtypes=tuple(shown["dtypes"]),
+            dtypes_asked=tuple(shown["dtypes_asked"]),
+            merges=bool(shown["merges"]),
             versions=dict(shown["versions"]),
         )
 
@@ -210,14 +216,18 @@ def worker(
     arrays: str = "auto",
     device: str = "cpu",
     limit_s: float,
+    empty_lse: float | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> Child:
-    """A child that imports `module:function` and calls it."""
+    """A child that imports `module:function` and calls it; with `empty_lse` as a merge."""
     # The worker imports this very package, wherever the caller found it.
     source = str(Path(exonerate.__file__).resolve().parents[1])
     path = os.pathsep.join(filter(None, (source, os.environ.get("PYTHONPATH", ""))))
     return Child(
-        [sys.executable, "-m", "exonerate.kernels.prover.worker", target, arrays, device],
+        [
+            *(sys.executable, "-m", "exonerate.kernels.prover.worker", target, arrays, device),
+            *([] if empty_lse is None else [str(empty_lse)]),
+        ],
         introduces=True,
         limit_s=limit_s,
         environment={"PYTHONPATH": path, **(environment or {})},

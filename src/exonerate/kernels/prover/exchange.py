@@ -7,9 +7,10 @@ The line protocol, which a target in any language can speak:
 3. It writes its answer to the second, then prints `ok` or `error: what is wrong` as one line.
    It may end after an answer; it is started again for the next call.
 
-The request holds q, k, v (float32, float16, or uint16 with the bits of bfloat16), lengths (int64),
-splits (int64) and dtype (`fp32`, `fp16`, `bf16`). The answer holds out (any float type, or uint16
-bits of bfloat16) and, where there is one, lse. Places past a sequence's length hold NaN.
+The request holds q, k, v (float32, float16, uint16 with the bits of bfloat16, or uint8 with the
+bits of float8 e4m3fn), lengths (int64), splits (int64) and dtype (`fp32`, `fp16`, `bf16`, `fp8`).
+The answer holds out (any float type, or uint16 with bits of bfloat16) and, where there is one, lse.
+Places past a sequence's length hold NaN.
 """
 
 from __future__ import annotations
@@ -22,13 +23,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from exonerate.kernels.attention_input import AttentionInput
+from exonerate.kernels.attention_input import AttentionInput, out_dtype
 from exonerate.kernels.number_formats import from_bf16_bits
 from exonerate.kernels.prover.call import stored_kv
 from exonerate.kernels.prover.placement import decode, encode
 from exonerate.kernels.prover.runner import Answer, Call, Status
 
-_NUMPY: dict[str, Any] = {"fp32": np.float32, "fp16": np.float16, "bf16": np.uint16}
+_NUMPY: dict[str, Any] = {
+    "fp32": np.float32,
+    "fp16": np.float16,
+    "bf16": np.uint16,
+    "fp8": np.uint8,
+}
 
 
 def write_call(path: Path, call: Call) -> None:
@@ -48,7 +54,7 @@ def write_call(path: Path, call: Call) -> None:
     arrays: dict[str, Any] = {} if given.sinks is None else {"sinks": given.sinks}
     np.savez(
         path,
-        q=_typed(given.q, given.dtype),
+        q=_typed(given.q, out_dtype(given.dtype)),
         k=_typed(k, given.dtype),
         v=_typed(v, given.dtype),
         lengths=given.lengths,
@@ -66,7 +72,7 @@ def read_call(path: Path) -> Call:
     dtype = str(arrays["dtype"])
     options = json.loads(str(arrays["options"]))
     given = AttentionInput(
-        q=_values(arrays["q"], dtype),
+        q=_values(arrays["q"], out_dtype(dtype)),
         k=_values(arrays["k"], dtype),
         v=_values(arrays["v"], dtype),
         lengths=arrays["lengths"],
@@ -147,5 +153,5 @@ def _typed(values: NDArray[np.float32], dtype: str) -> NDArray[Any]:
 
 
 def _values(array: NDArray[Any], dtype: str) -> NDArray[np.float32]:
-    bits: Any = {2: np.uint16, 4: np.uint32}[array.itemsize]
+    bits: Any = {1: np.uint8, 2: np.uint16, 4: np.uint32}[array.itemsize]
     return decode(array.view(bits), dtype)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from exonerate.core.exactness import Property
 from exonerate.kernels import oracle
-from exonerate.kernels.attention_input import AttentionInput
+from exonerate.kernels.attention_input import AttentionInput, out_dtype
 from exonerate.kernels.number_formats import number_format, ulp
 from exonerate.kernels.prover import bounds
 from exonerate.kernels.prover.runner import Answer, Call, Capabilities, Runner, Status
@@ -171,7 +171,10 @@ class Judge:
         with np.errstate(all="ignore"):
             # Cancellation makes an output small without making the terms' last places smaller.
             size = np.maximum(truth.magnitude, np.abs(truth.out))
-            step = ulp(size, bounds.coarser(trial.given.dtype, self._partial_dtype))
+            step = np.maximum(
+                ulp(size, self._partial_dtype),
+                ulp(truth.out, out_dtype(trial.given.dtype)),
+            )
             difference = np.abs(out.astype(np.float64) - base) / step
         changed = ~_same(out, base)
         return Measurement(
@@ -192,9 +195,12 @@ class Judge:
         first = answer
         if Property.DETERMINISTIC in trial.checks:
             found.examined.add(Property.DETERMINISTIC)
-            self._run(found, replace(call, given=_other_values(trial.given)))
-            again = self._run(found, call)
-            same = _expect_same(Property.DETERMINISTIC, splits, first, again, "repeated", found)
+            same = True
+            for _ in range(trial.repeats):
+                self._run(found, replace(call, given=_other_values(trial.given)))
+                again = self._run(found, call)
+                how = "repeated after another call"
+                same &= _expect_same(Property.DETERMINISTIC, splits, first, again, how, found)
             other = self._run(found, replace(call, memory_poison=3e4))
             how = "other scratch contents"
             same &= _expect_same(Property.DETERMINISTIC, splits, first, other, how, found)
@@ -247,6 +253,10 @@ def _out_of_reach(trial: Trial, capabilities: Capabilities) -> str:
     for keyword, needed in needs.items():
         if needed and keyword not in capabilities.keywords:
             return f"takes no `{keyword}`"
+    if trial.exact_scores and capabilities.merges:
+        return "a log-sum-exp cannot carry this offset, whoever merges it"
+    if given.layout != "contiguous" and capabilities.merges:
+        return "the layout of q, k and v never reaches a merge"
     if given.layout != "contiguous" and not capabilities.layouts:
         return "arrays cross to it as files, so their layout cannot be chosen"
     return ""
@@ -277,7 +287,7 @@ def _to_repeat(answers: dict[int, Answer]) -> Sequence[int]:
 def _error(out: Float32Array, truth: NDArray[np.float64], dtype: str) -> NDArray[np.float64]:
     """|out - truth|; 0 where the truth itself is beyond the format or not finite."""
     with np.errstate(all="ignore"):
-        judged = np.isfinite(truth) & (np.abs(truth) <= number_format(dtype).largest)
+        judged = np.isfinite(truth) & (np.abs(truth) <= number_format(out_dtype(dtype)).largest)
         return np.where(judged, np.abs(out.astype(np.float64) - truth), 0.0)
 
 
@@ -361,7 +371,8 @@ def _describe_error(
     if not np.all(np.isfinite(out[~(error <= bound)])):
         return "NaN or infinity where float64 attention is finite"
     with np.errstate(all="ignore"):
-        worst = np.unravel_index(int(np.nanargmax(error / bound)), error.shape)
+        ratio = np.where(np.isfinite(bound), error / bound, 0.0)
+        worst = np.unravel_index(int(np.argmax(ratio)), error.shape)
     return f"error {error[worst]:.3g}, {error[worst] / bound[worst]:.3g} times the bound"
 
 

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
-from exonerate.kernels.number_formats import bf16_bits, from_bf16_bits
+from exonerate.kernels.number_formats import bf16_bits, fp8_bits, from_bf16_bits, from_fp8_bits
 
 LAYOUTS = ("contiguous", "transposed", "padded", "mixed", "far")
 GUARD = 64
@@ -35,8 +35,13 @@ FAR_ELEMENTS = 2**31 + 4096
 """Distance of the first and the last sequence of a far layout: past the range of int32."""
 
 # Bits are what is placed, so that one code serves formats that NumPy does not know.
-_BITS: dict[str, Any] = {"fp32": np.uint32, "fp16": np.uint16, "bf16": np.uint16}
-_GUARD_BITS = {"fp32": 0x7FC0DEAD, "fp16": 0x7EAD, "bf16": 0x7FDE}  # NaNs with a payload
+_BITS: dict[str, Any] = {
+    "fp32": np.uint32,
+    "fp16": np.uint16,
+    "bf16": np.uint16,
+    "fp8": np.uint8,
+}
+_GUARD_BITS = {"fp32": 0x7FC0DEAD, "fp16": 0x7EAD, "bf16": 0x7FDE, "fp8": 0x7F}  # NaNs
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +49,7 @@ class Placed:
     """A view (bit patterns) in its buffer, and how both looked before the call."""
 
     name: str
+    dtype: str
     view: NDArray[Any]
     buffer: NDArray[Any]
     guards: NDArray[np.bool_]
@@ -62,6 +68,8 @@ def encode(values: NDArray[np.float32], dtype: str) -> NDArray[Any]:
     """Bit patterns of values that lie on the grid of the format."""
     if dtype == "bf16":
         return bf16_bits(values)
+    if dtype == "fp8":
+        return fp8_bits(values)
     kind: Any = {"fp32": np.float32, "fp16": np.float16}[dtype]
     with np.errstate(over="ignore"):  # a poison may be larger than the format's largest
         return np.ascontiguousarray(values.astype(kind)).view(_BITS[dtype])
@@ -71,6 +79,8 @@ def decode(bits: NDArray[Any], dtype: str) -> NDArray[np.float32]:
     """The values of bit patterns."""
     if dtype == "bf16":
         return from_bf16_bits(np.ascontiguousarray(bits))
+    if dtype == "fp8":
+        return from_fp8_bits(bits)
     kind: Any = {"fp32": np.float32, "fp16": np.float16}[dtype]
     values: NDArray[np.float32] = np.ascontiguousarray(bits).view(kind).astype(np.float32)
     return values
@@ -86,7 +96,7 @@ def place(name: str, values: NDArray[np.float32], dtype: str, *, layout: str) ->
     view = _view(buffer, values.shape, strides)
     view[...] = encode(values, dtype)
     _view(guards, values.shape, strides)[...] = False
-    return Placed(name, view, buffer, guards, view.copy(), _GUARD_BITS[dtype])
+    return Placed(name, dtype, view, buffer, guards, view.copy(), _GUARD_BITS[dtype])
 
 
 def _layout_of(name: str, layout: str) -> str:
@@ -133,4 +143,6 @@ def _place_far(name: str, values: NDArray[np.float32], dtype: str) -> Placed:
     view = as_strided(flat, values.shape, strides)
     view[...] = encode(values, dtype)
     nothing = np.zeros(0, kind)  # guards around reserved memory would make all of it real
-    return Placed(name, view, nothing, nothing.astype(np.bool_), view.copy(), _GUARD_BITS[dtype])
+    return Placed(
+        name, dtype, view, nothing, nothing.astype(np.bool_), view.copy(), _GUARD_BITS[dtype]
+    )

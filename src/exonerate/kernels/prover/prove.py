@@ -6,7 +6,7 @@ import math
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeAlias
@@ -18,9 +18,10 @@ from exonerate.core.exactness import (
     Proof,
     Property,
 )
+from exonerate.errors import ExonerateError
 from exonerate.kernels.prover import catalogue, options_catalogue, saved
 from exonerate.kernels.prover.judge import Judge
-from exonerate.kernels.prover.runner import Runner
+from exonerate.kernels.prover.runner import Capabilities, Runner
 from exonerate.kernels.prover.shrink import shrink
 from exonerate.kernels.prover.trial import Judgement, Measurement, Trial, Violation
 
@@ -98,11 +99,12 @@ def prove(runner: Runner, sweep: Sweep, progress: Progress) -> Proof:
     began = time.monotonic()
     judge = Judge(runner, partial_dtype=sweep.partial_dtype, ulp_allowed=sweep.ulp_allowed)
     seen = _Seen()
-    planned = _planned(sweep, sweep.dtypes or runner.capabilities.dtypes)
+    formats = _formats(sweep, runner.capabilities, seen)
+    _check_conditions(sweep)
     without: set[str] = set()
-    for number, trial in enumerate(planned):
+    for fraction, trial in _planned(sweep, formats):
         dtype = trial.given.dtype
-        progress(f"{dtype} {trial.condition}", number / len(planned))
+        progress(f"{dtype} {trial.condition}", fraction)
         why = seen.given_up or _out_of_time(sweep, time.monotonic() - began)
         if why:
             seen.not_examined[f"{dtype} {trial.condition}: left out, {why}"] = None
@@ -137,13 +139,39 @@ def replay(runner: Runner, sweep: Sweep, file: Path) -> Proof:
     return _proof(runner, sweep, seen, time.monotonic() - began)
 
 
-def _planned(sweep: Sweep, dtypes: Sequence[str]) -> list[Trial]:
-    return [
-        trial
-        for dtype in dtypes
-        for entry, trial in catalogue.trials(dtype, level=sweep.level, seed=sweep.seed)
-        if not sweep.conditions or entry.name in sweep.conditions
-    ]
+def _formats(sweep: Sweep, capabilities: Capabilities, seen: _Seen) -> list[str]:
+    """The formats to try; one that the target's arrays cannot have is not examined."""
+    possible = (*capabilities.dtypes, *capabilities.dtypes_asked)
+    for dtype in sweep.dtypes:
+        if dtype not in possible:
+            seen.not_examined[f"{dtype}: {capabilities.arrays} arrays have no such format"] = None
+    formats = [dtype for dtype in sweep.dtypes or capabilities.dtypes if dtype in possible]
+    if not formats:
+        raise ExonerateError(
+            f"`{sweep.target}` takes none of {', '.join(sweep.dtypes)}",
+            f"its arrays can be {', '.join(possible)}; NumPy has no bf16, torch has",
+        )
+    return formats
+
+
+def _check_conditions(sweep: Sweep) -> None:
+    known = {entry.name for entry in catalogue.CONDITIONS}
+    for name in sweep.conditions:
+        if name not in known:
+            raise ExonerateError(
+                f"`{name}` is no condition of the sweep", f"choose from {', '.join(sorted(known))}"
+            )
+
+
+def _planned(sweep: Sweep, formats: Sequence[str]) -> Iterator[tuple[float, Trial]]:
+    """Every trial, made when its turn comes, and the share of the conditions before it."""
+    entries = catalogue.entries(sweep.level, sweep.conditions)
+    done = 0
+    for dtype in formats:
+        for entry in entries:
+            for trial in catalogue.trials_of(entry, dtype, seed=sweep.seed):
+                yield done / (len(formats) * len(entries)), trial
+            done += 1
 
 
 def _judge_one(judge: Judge, sweep: Sweep, trial: Trial, seen: _Seen) -> bool:
@@ -212,6 +240,7 @@ def _finding(
         splits=violation.splits,
         what=violation.what,
         shape=dict(small.given.shape()),
+        why=catalogue.why(trial.condition),
         saved=path,
     )
 

@@ -32,6 +32,8 @@ class Capabilities:
         device: where torch arrays live
         keywords: optional ones that the target takes: out, page_table, scale, softcap, sinks
         dtypes: number formats that its arrays can have
+        dtypes_asked: more of them, tried only when they are asked for
+        merges: it merges partial answers, and the attention around it is ours
         layouts: whether the arrays can lie in memory in other ways than contiguous
         versions: of the libraries that compute
     """
@@ -40,7 +42,9 @@ class Capabilities:
     device: str = "cpu"
     keywords: frozenset[str] = frozenset()
     dtypes: tuple[str, ...] = ("fp32", "fp16")
+    dtypes_asked: tuple[str, ...] = ()
     layouts: bool = True
+    merges: bool = False
     versions: dict[str, str] = field(default_factory=dict)
 
 

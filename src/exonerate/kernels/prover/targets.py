@@ -42,9 +42,14 @@ BUILT_IN: dict[str, BuiltIn] = {
 
 
 def open_target(
-    name: str, *, arrays: str = "auto", device: str = "cpu", limit_s: float = 20.0
+    name: str,
+    *,
+    arrays: str = "auto",
+    device: str = "cpu",
+    limit_s: float = 20.0,
+    empty_lse: float | None = None,
 ) -> Child:
-    """Start the target; whoever opens it closes it."""
+    """Start the target; whoever opens it closes it. With `empty_lse` the function is a merge."""
     if name.startswith("exec:"):
         command = shlex.split(name.removeprefix("exec:"))
         if not command:
@@ -58,7 +63,7 @@ def open_target(
             f"`{name}` is no target",
             f"choose from {', '.join(BUILT_IN)}, or write `module:function` or `exec:COMMAND`",
         )
-    return worker(name, arrays=arrays, device=device, limit_s=limit_s)
+    return worker(name, arrays=arrays, device=device, limit_s=limit_s, empty_lse=empty_lse)
 
 
 def require(*modules: str) -> None:

@@ -16,14 +16,19 @@ from exonerate.kernels.prover.placement import Placed
 from exonerate.kernels.prover.runner import Capabilities
 
 _NUMPY: dict[str, Any] = {"fp32": np.float32, "fp16": np.float16}
-_TORCH = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16", "fp64": "float64"}
+_TORCH = {
+    "fp32": "float32",
+    "fp16": "float16",
+    "bf16": "bfloat16",
+    "fp8": "float8_e4m3fn",
+    "fp64": "float64",
+}
 
 
 class Hands:
     """Gives placed arrays to a target in its own kind and reads what it returns."""
 
-    def __init__(self, capabilities: Capabilities, dtype: str) -> None:
-        self._dtype = dtype
+    def __init__(self, capabilities: Capabilities) -> None:
         self._device = capabilities.device
         self._torch: Any = None
         if capabilities.arrays == "torch":
@@ -33,9 +38,9 @@ class Hands:
     def give(self, placed: Placed) -> Any:
         """The placed array as the target shall see it: same strides, same guards."""
         if self._torch is None:
-            return placed.view.view(_NUMPY[self._dtype])
+            return placed.view.view(_NUMPY[placed.dtype])
         if self._device == "cpu":
-            return self._typed(self._torch.from_numpy(_signed(placed.view)))
+            return self._typed(self._torch.from_numpy(_signed(placed.view)), placed)
         return self._give_to_device(placed)
 
     def plain(self, array: NDArray[Any]) -> Any:
@@ -75,8 +80,8 @@ class Hands:
             return returned.detach().to("cpu").float().numpy(), name
         return None
 
-    def _typed(self, bits: Any) -> Any:
-        return bits.view(getattr(self._torch, _TORCH[self._dtype]))
+    def _typed(self, bits: Any, placed: Placed) -> Any:
+        return bits.view(getattr(self._torch, _TORCH[placed.dtype]))
 
     def _give_to_device(self, placed: Placed) -> Any:
         source = placed.buffer if placed.buffer.size else None
@@ -86,7 +91,8 @@ class Hands:
         self._on_device.append((placed, storage))
         offset = (_address(placed.view) - _address(source)) // source.itemsize
         strides = [stride // source.itemsize for stride in placed.view.strides]
-        return self._typed(self._torch.as_strided(storage, placed.view.shape, strides, offset))
+        view = self._torch.as_strided(storage, placed.view.shape, strides, offset)
+        return self._typed(view, placed)
 
     def _far_on_device(self, placed: Placed) -> Any:
         """Reserved memory has no like on a device: the whole span is allocated there."""
@@ -98,12 +104,17 @@ class Hands:
             device=self._device,
         )
         view.copy_(self._torch.from_numpy(_signed(placed.view.copy())))
-        return self._typed(view)
+        return self._typed(view, placed)
+
+
+def touch(device: str) -> None:
+    """Use the device once: what is wrong with it is better told before the sweep than in it."""
+    importlib.import_module("torch").zeros(1, device=device)
 
 
 def _signed(bits: NDArray[Any]) -> NDArray[Any]:
     """Torch knows all operations for signed integers only; the bits are the same."""
-    return bits.view({2: np.int16, 4: np.int32}[bits.itemsize])
+    return bits.view({1: np.int8, 2: np.int16, 4: np.int32}[bits.itemsize])
 
 
 def _address(array: NDArray[Any]) -> int:

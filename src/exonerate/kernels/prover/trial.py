@@ -22,6 +22,7 @@ class Trial:
         optional: an exception means that the target does not do this
         noted_only: what goes wrong is told and breaks no promise (arguments that make no sense)
         must_refuse: any answer is wrong (shapes that do not fit)
+        repeats: how often a call is repeated to see whether its bits move
         curve: its error counts in the table of error by number of splits
     """
 
@@ -34,6 +35,7 @@ class Trial:
     optional: bool = False
     noted_only: bool = False
     must_refuse: bool = False
+    repeats: int = 1
     curve: bool = False
     with_out: bool = True
 

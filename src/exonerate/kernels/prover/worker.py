@@ -1,6 +1,8 @@
 """The process in which a Python target is called: it may crash, hang or scribble there.
 
-Usage: python -m exonerate.kernels.prover.worker MODULE:FUNCTION ARRAYS DEVICE
+Usage: python -m exonerate.kernels.prover.worker MODULE:FUNCTION ARRAYS DEVICE [EMPTY_LSE]
+
+With EMPTY_LSE the function is a merge of partial answers, see `merging`.
 
 Speaks the line protocol of `exchange`, after one line of JSON that says what the target can be
 asked. What the target prints goes to standard error.
@@ -14,19 +16,20 @@ import importlib.util
 import json
 import os
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from types import ModuleType
 from typing import TextIO
 
 from exonerate.kernels.prover import exchange
-from exonerate.kernels.prover.call import Target, capabilities_of, run
+from exonerate.kernels.prover.call import Kept, Target, capabilities_of, run
 from exonerate.kernels.prover.memory import poisoned
+from exonerate.kernels.prover.merging import attention_of
 
 
 def main(arguments: list[str]) -> None:
     """Import the target, then answer one call a line until standard input ends."""
-    target_name, arrays, device = arguments
+    target_name, arrays, device, *merge_arguments = arguments
     replies = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)  # from here on whatever is printed is not an answer
     _let_go_first()
@@ -34,14 +37,19 @@ def main(arguments: list[str]) -> None:
         with poisoned(float("nan")):
             target = load(target_name)
         capabilities = capabilities_of(target, arrays=arrays, device=device)
+        for empty_lse in map(float, merge_arguments):
+            tensors = capabilities.arrays == "torch"
+            target = attention_of(target, empty_lse=empty_lse, to_tensors=tensors)
+            capabilities = replace(capabilities, keywords=frozenset(), merges=True)
     except BaseException as error:  # noqa: BLE001  # importing a target may do anything
         _say(replies, {"error": f"{type(error).__name__}: {error}", **_missing(error)})
         return
     shown = asdict(capabilities) | {"keywords": sorted(capabilities.keywords)}
     _say(replies, shown)
+    kept = Kept()
     for line in sys.stdin:
         request, reply = line.split()
-        answer = run(target, exchange.read_call(Path(request)), capabilities)
+        answer = run(target, exchange.read_call(Path(request)), capabilities, kept=kept)
         exchange.write_answer(Path(reply), answer)
         print("ok", file=replies)  # this program's answers are lines
 

@@ -13,8 +13,6 @@ from exonerate.errors import ExonerateError
 from exonerate.lab.scripted_engine.script import EngineScript, read_script
 from exonerate.lab.scripted_engine.server import ScriptedEngine
 
-HOST = "127.0.0.1"
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Serve until a signal ends the process; returns a status only when it could not start."""
@@ -23,11 +21,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
         script = read_script(options.config) if options.config else EngineScript(echo=options.echo)
-        asyncio.run(ScriptedEngine(script).serve(HOST, options.port, _say))
+        asyncio.run(ScriptedEngine(script).serve(options.host, options.port, _say))
     except ExonerateError as error:
         sys.stderr.write(f"error: {error.problem}\n\nhint: {error.hint}\n")
     except OSError as error:
-        sys.stderr.write(f"error: cannot serve on {HOST}:{options.port}: {error.strerror}\n")
+        sys.stderr.write(
+            f"error: cannot serve on {options.host}:{options.port}: {error.strerror}\n"
+        )
         sys.stderr.write("\nhint: choose another port with `--port`\n")
     return 2
 
@@ -42,7 +42,8 @@ def _parser() -> argparse.ArgumentParser:
         prog="python -m exonerate.lab.scripted_engine",
         description="An OpenAI-style engine that behaves as its script says.",
     )
-    parser.add_argument("--port", type=int, required=True, help=f"listen on {HOST}:PORT")
+    parser.add_argument("--port", type=int, required=True, help="listen on this port")
+    parser.add_argument("--host", default="127.0.0.1", metavar="ADDRESS")
     parser.add_argument("--config", type=Path, metavar="FILE", help="TOML, or JSON by its name")
     parser.add_argument("--echo", action="store_true", help="the known-good control")
     return parser

@@ -21,6 +21,7 @@ SATURATED = SuspectClass(
         "through": _any("slow", "hang", "mixed"),
         "engine-meanwhile": _any("queueing"),
         "ended-by": _any("us", "nobody"),
+        "abort-through": _any("freed"),
     },
     is_fault=False,
     flips="with less load the same requests are quick",
@@ -50,6 +51,7 @@ SCHEDULER_STUCK = SuspectClass(
     predicts={
         "through": _any("hang"),
         "engine-meanwhile": _any("stuck"),
+        "request-read": _any("read", "unread"),
         "ended-by": _any("us"),
         "fresh-meanwhile": _any("fails"),
     },
@@ -65,8 +67,10 @@ FRONTEND_LOST = SuspectClass(
         "through": _any("hang"),
         "engine-meanwhile": _any("idle"),
         "ended-by": _any("us"),
+        "request-read": _any("read"),
         "phase": _any("before-head"),
     },
+    needs=("request-read",),
     flips="only an engine setting changes it, never the path",
 )
 ENGINE_RESTART = SuspectClass(
@@ -84,7 +88,7 @@ KERNEL_CORRUPTION = SuspectClass(
     roles=_ENGINES,
     prior=0.03,
     mechanism="computes wrong tokens",
-    predicts={"through": _any("corrupt")},
+    predicts={"through": _any("corrupt"), "defect-kind": _any("transport")},
     flips="eager mode, or a smaller batch, gives sensible text",
 )
 TEMPLATE_LEAK = SuspectClass(
@@ -93,11 +97,44 @@ TEMPLATE_LEAK = SuspectClass(
     roles=_ENGINES,
     prior=0.03,
     mechanism="lets special tokens of its template or parser into the text",
-    predicts={"through": _any("corrupt")},
+    predicts={"through": _any("corrupt"), "defect-kind": _any("special-token")},
     flips="the raw completion endpoint is clean",
 )
 
+SLOT_LEAK = SuspectClass(
+    slug="slot-leak",
+    layer="engine",
+    roles=_ENGINES,
+    prior=0.05,
+    mechanism="does not give a slot back when a client leaves",
+    predicts={
+        "through": _any("slow", "hang", "mixed"),
+        "engine-meanwhile": _any("queueing", "stuck"),
+        "abort-through": _any("kept"),
+    },
+    needs=("abort-through",),
+    flips="a restart gives the slots back",
+)
+FD_EXHAUSTED_ENGINE = SuspectClass(
+    slug="fd-exhausted",
+    layer="host",
+    roles=_ENGINES,
+    prior=0.05,
+    mechanism="has no file descriptor left: the kernel takes connections, the program never does",
+    predicts={
+        "through": _any("hang"),
+        "fails-at": _any("first-request"),
+        "request-read": _any("not-accepted"),
+        "engine-meanwhile": _any("idle"),
+        "phase": _any("before-head"),
+    },
+    needs=("request-read",),
+    flips="with a higher limit of open files new connections are taken",
+    settings=("raise `LimitNOFILE=` (`ulimit -n`) of the process, or close idle connections",),
+)
+
 CLASSES = (
+    SLOT_LEAK, FD_EXHAUSTED_ENGINE,
     SATURATED, LONG_PREFILL, SCHEDULER_STUCK, FRONTEND_LOST, ENGINE_RESTART, KERNEL_CORRUPTION,
     TEMPLATE_LEAK,
 )  # fmt: skip

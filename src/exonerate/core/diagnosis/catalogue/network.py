@@ -17,8 +17,11 @@ SILENT_DROP = SuspectClass(
         "beyond": frozenset({"ok", "slow"}),
         "engine-meanwhile": frozenset({"idle"}),
         "request-left": frozenset({"yes"}),
+        "left-to": frozenset({"next"}),
+        "request-read": frozenset({"read"}),
         "ended-by": frozenset({"us"}),
     },
+    needs=("keepalive-flip",),
     flips="TCP keep-alive every second cures it",
 )
 

@@ -20,10 +20,11 @@ DROPS_REQUESTS = SuspectClass(
     predicts={
         "through": _any("hang"),
         "beyond": _any("ok", "slow"),
-        "fails-at": _any("same-request", "varying"),
+        "fails-at": _any("same-request", "varying", "first-request"),
         "beyond-meanwhile": _any("ok"),
         "engine-meanwhile": _any("idle"),
         "request-left": _any("no"),
+        "request-read": _any("read"),
         "ended-by": _any("us"),
         "phase": _any("before-head"),
     },
@@ -64,11 +65,13 @@ IDLE_TIMER = SuspectClass(
     prior=0.12,
     mechanism="closes an answer that was silent for longer than its timer",
     predicts={
+        "request-read": _any("read"),
         "through": _any("cut", "server-error", "no-answer"),
         "beyond": _any("ok", "slow"),
         "ended-by": _any("hop"),
-        "engine-meanwhile": _any("progressing"),
+        "ended-after": _any("constant-silence"),
     },
+    needs=("ended-after",),
     flips="an answer without a silence of that length survives",
     settings=("nginx: `proxy_read_timeout`", "HAProxy: `timeout server`"),
 )
@@ -79,11 +82,14 @@ TOTAL_TIMER = SuspectClass(
     prior=0.06,
     mechanism="closes an answer that took longer than its timer, silent or not",
     predicts={
+        "request-read": _any("read"),
         "through": _any("cut", "server-error", "no-answer"),
         "beyond": _any("ok", "slow"),
         "ended-by": _any("hop"),
         "phase": _any("after-token"),
+        "ended-after": _any("constant-total"),
     },
+    needs=("ended-after",),
     flips="a shorter answer survives",
     settings=("raise the hop's limit on the whole request",),
 )
@@ -94,11 +100,13 @@ REQUEST_REFUSED = SuspectClass(
     prior=0.08,
     mechanism="refuses the request by its size, content or framing",
     predicts={
+        "request-read": _any("read"),
         "through": _any("refused", "no-answer"),
         "beyond": _any("ok", "slow"),
         "ended-by": _any("hop"),
         "request-left": _any("no"),
         "phase": _any("before-head", "before-token"),
+        "ended-after": _any("at-once"),
     },
     flips="a smaller request passes",
     settings=("nginx: `client_max_body_size`",),
@@ -109,7 +117,11 @@ CORRUPTION = SuspectClass(
     roles=_BOXES,
     prior=0.08,
     mechanism="changes, loses or invents bytes of the answer",
-    predicts={"through": _any("corrupt", "lost-ending"), "beyond": _any("ok", "slow")},
+    predicts={
+        "through": _any("corrupt", "lost-ending"),
+        "beyond": _any("ok", "slow"),
+        "defect-kind": _any("transport"),
+    },
     flips="the same answer past the hop is whole",
 )
 PERIODIC_KILL = SuspectClass(
@@ -122,8 +134,9 @@ PERIODIC_KILL = SuspectClass(
         "through": _any("cut"),
         "beyond": _any("ok", "slow"),
         "ended-by": _any("hop"),
-        "fails-at": _any("varying"),
+        "ended-after": _any("varying"),
     },
+    needs=("period",),
     flips="changing the period moves the cuts",
 )
 STALE_UPSTREAM_POOL = SuspectClass(
@@ -133,11 +146,14 @@ STALE_UPSTREAM_POOL = SuspectClass(
     prior=0.05,
     mechanism="sends on a pooled connection that the next hop has already closed",
     predicts={
+        "request-read": _any("read"),
         "through": _any("server-error", "hang", "no-answer"),
         "beyond": _any("ok", "slow"),
         "engine-meanwhile": _any("idle"),
         "request-left": _any("yes"),
+        "left-to": _any("next"),
     },
+    needs=("idle-dependence",),
     flips="without keep-alive towards the next hop it does not happen",
 )
 BREAKER_OPEN = SuspectClass(
@@ -147,16 +163,94 @@ BREAKER_OPEN = SuspectClass(
     prior=0.04,
     mechanism="has taken healthy workers out after earlier errors",
     predicts={
+        "request-read": _any("read"),
         "through": _any("server-error"),
         "beyond": _any("ok", "slow"),
         "ended-by": _any("hop"),
         "request-left": _any("no"),
         "fails-at": _any("first-request"),
+        "ended-after": _any("at-once"),
     },
+    needs=("request-left",),
     flips="after the breaker's period the same request passes",
 )
 
+CANCEL_NOT_PROPAGATED = SuspectClass(
+    slug="cancel-not-propagated",
+    layer="proxy",
+    roles=_BOXES,
+    prior=0.05,
+    mechanism="does not tell the engine when a client leaves, so that it works for nobody",
+    predicts={
+        "request-read": _any("read"),
+        "through": _any("slow", "hang", "mixed"),
+        "engine-meanwhile": _any("queueing", "progressing"),
+        "abort-through": _any("kept"),
+        "abort-beyond": _any("freed"),
+    },
+    needs=("abort-through", "abort-beyond"),
+    flips="a client that leaves past the hop frees the engine at once",
+    settings=("nginx: `proxy_ignore_client_abort off;`",),
+)
+RETRY_MULTIPLICATION = SuspectClass(
+    slug="retry-multiplication",
+    layer="proxy",
+    roles=_BOXES,
+    prior=0.05,
+    mechanism="sends a request again without cancelling the first: the engine does it twice",
+    predicts={
+        "request-read": _any("read"),
+        "through": _any("slow", "hang", "ok"),
+        "request-left": _any("yes", "answered"),
+        "request-copies": _any("several"),
+    },
+    needs=("request-copies",),
+    flips="with retries off one request is one request",
+    settings=("nginx: `proxy_next_upstream off;`",),
+)
+SICK_WORKER = SuspectClass(
+    slug="sick-worker",
+    layer="router",
+    roles=("router",),
+    prior=0.12,
+    mechanism="keeps sending a share of the requests to a worker that does not answer",
+    predicts={
+        "request-read": _any("read"),
+        "through": _any("hang", "slow", "server-error"),
+        "beyond": _any("ok", "slow"),
+        "request-left": _any("yes", "answered"),
+        "left-to": _any("elsewhere"),
+        "beyond-meanwhile": _any("ok"),
+        "fails-at": _any("varying", "same-request", "first-request"),
+        "ended-by": _any("us", "hop"),
+        "phase": _any("before-head"),
+        "engine-meanwhile": _any("idle"),
+    },
+    needs=("left-to",),
+    flips="every worker that is asked directly answers",
+    settings=("sglang-router: `--health-check-interval-secs`, `--health-failure-threshold`",),
+)
+FD_EXHAUSTED_BOX = SuspectClass(
+    slug="fd-exhausted",
+    layer="host",
+    roles=_BOXES,
+    prior=0.05,
+    mechanism="has no file descriptor left: the kernel takes connections, the program never does",
+    predicts={
+        "through": _any("hang"),
+        "beyond": _any("ok", "slow"),
+        "fails-at": _any("first-request"),
+        "request-read": _any("not-accepted"),
+        "engine-meanwhile": _any("idle"),
+        "phase": _any("before-head"),
+    },
+    needs=("request-read",),
+    flips="with a higher limit of open files new connections are taken",
+    settings=("raise `LimitNOFILE=` (`ulimit -n`) of the process, or close idle connections",),
+)
+
 CLASSES = (
+    CANCEL_NOT_PROPAGATED, RETRY_MULTIPLICATION, SICK_WORKER, FD_EXHAUSTED_BOX,
     DROPS_REQUESTS, BUFFERING, COALESCING, IDLE_TIMER, TOTAL_TIMER, REQUEST_REFUSED, CORRUPTION,
     PERIODIC_KILL, STALE_UPSTREAM_POOL, BREAKER_OPEN,
 )  # fmt: skip

@@ -1,0 +1,272 @@
+"""What sockets carried: whether a request left a hop, how often, and whether it was read at all.
+
+The byte counters of the kernel show a hop's upstream face without a tap. Two views are used: the
+sockets of the hop's own process that lead onwards (whoever is at their other end), and, where its
+process cannot be looked into, the connections to the next hop that are not our own probes'.
+Both tell nothing once another request of ours is under way through the hop, unless nothing at all
+had moved for `WATCHED_S_MIN` by then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from exonerate.core.deployment.model import Deployment, Hop
+from exonerate.core.deployment.topology import before, hop_named, is_engine, next_hops
+from exonerate.core.diagnosis.facts import Facts, Round, Session, SocketSample
+from exonerate.core.instant import NS_PER_S, seconds_between
+
+WATCHED_S_MIN = 0.8
+"""A request that has not left a hop after this long is not on its way."""
+REQUEST_BYTES_FRACTION = 0.8
+"""A connection carried the request when this share of its bytes went over it."""
+AFTERMATH_NS = NS_PER_S
+"""How long after a quick failure the counters may still be read for what went on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """What one connection has carried so far, in bytes; `peer` is where it leads, if known."""
+
+    request: int = 0
+    answer: int = 0
+    closed: bool = False
+    peer: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """What became of one request at a hop: `no`, `yes`, `answered`, and over how many connections.
+
+    `elsewhere`: it went to an address that is no hop of the deployment.
+    """
+
+    left: str
+    copies: int = 0
+    elsewhere: bool = False
+
+
+def passage(
+    facts: Facts, session: Session, round_: Round, hop: Hop, deployment: Deployment
+) -> Passage | None:
+    """What became of one request of a session at a hop; None if it was not seen."""
+    if is_engine(hop):
+        return None
+    others = _others_under_way(facts, round_, {h.name for h in before(deployment, hop.name)})
+    watched = _Watched(facts, session.scene, round_, tuple(others))
+    own = watched.through_process(hop, deployment)
+    if own is not None and own.left != "no":
+        return own
+    nexts = [watched.to_next(other) for other in next_hops(deployment, hop.name)]
+    for found in nexts:
+        if found is not None and found.left != "no":
+            return found
+    if own is not None and None not in nexts:
+        return own
+    return Passage("no") if nexts and None not in nexts else None
+
+
+def read_state(facts: Facts, session: Session, deployment: Deployment) -> str | None:
+    """Whether the program at the session's hop ever took the waiting request from its socket."""
+    round_ = session.waiting
+    if round_ is None or round_.outcome != "hang" or round_.exchange.connection.local_port is None:
+        return None
+    port = _port(hop_named(deployment, session.hop))
+    mine = round_.exchange.connection.local_port
+    late = [s for s in _during(facts, session.scene, session.hop, round_) if s.rows is not None]
+    rows = [
+        row
+        for sample in late[-3:]
+        for row in sample.rows or ()
+        if row["local_port"] == port and row["peer_port"] == mine
+    ]
+    if len(rows) < 3:
+        return None
+    if all(row.get("accepted") is False for row in rows):
+        return "not-accepted"
+    unread = min(_number(row.get("unread_bytes")) for row in rows)
+    return "unread" if unread > 0 else "read"
+
+
+def answer_held(facts: Facts, session: Session, hop: Hop, deployment: Deployment) -> str | None:
+    """`yes` when answer bytes kept arriving at the hop while its client had none; None if unseen.
+
+    Judged on the rounds of the session in which at least two readings of the byte counters fell
+    between the request and the client's first token.
+    """
+    values = [
+        held
+        for round_ in session.rounds
+        for other in next_hops(deployment, hop.name)
+        if (held := _held_in_round(facts, session.scene, round_, other)) is not None
+    ]
+    return None if not values else "yes" if values.count("yes") * 2 > len(values) else "no"
+
+
+@dataclass(frozen=True, slots=True)
+class _Watched:
+    """One round and what else of ours was under way."""
+
+    facts: Facts
+    scene: str
+    round: Round
+    others: tuple[int, ...]
+
+    def through_process(self, hop: Hop, deployment: Deployment) -> Passage | None:
+        """Seen on the onward sockets of the hop's own process."""
+        return self._judge(
+            hop, lambda sample: _onward(sample) if sample.process_seen else None, deployment
+        )
+
+    def to_next(self, hop: Hop) -> Passage | None:
+        """Seen on the connections to the next hop."""
+        ours = self.facts.own_ports
+        return self._judge(hop, lambda sample: _connections(sample, hop, ours), None)
+
+    def _judge(
+        self,
+        hop: Hop,
+        view: Callable[[SocketSample], Mapping[str, Carried] | None],
+        deployment: Deployment | None,
+    ) -> Passage | None:
+        begun = self.round.exchange.begun_ns
+        samples = self.facts.sockets.get((self.scene, hop.name), ())
+        earlier = [s for s in samples if s.at_ns <= begun]
+        during = _during(self.facts, self.scene, hop.name, self.round)
+        if not earlier or any(s.rows is None for s in [earlier[-1], *during]):
+            return None
+        base = view(earlier[-1])
+        if base is None:
+            return None
+        watched_s = 0.0
+        best: Passage | None = None
+        for sample in during:
+            now = view(sample)
+            found = None if now is None else _carried_more(base, now, self.round, deployment)
+            if found is None:
+                return best
+            shared = any(start <= sample.at_ns for start in self.others)
+            if found.left != "no" and shared:
+                quiet_before = watched_s >= WATCHED_S_MIN
+                return best or (Passage("no") if quiet_before else None)
+            if found.left != "no":
+                best = found
+            watched_s = seconds_between(begun, sample.at_ns)
+        return best or (Passage("no") if watched_s >= WATCHED_S_MIN else None)
+
+
+def _during(facts: Facts, scene: str, hop: str, round_: Round) -> list[SocketSample]:
+    """Readings while the round lasted, and shortly after it when it failed at once."""
+    begun, ended = round_.exchange.begun_ns, round_.exchange.ended_ns
+    until = max(ended, begun + AFTERMATH_NS)
+    samples = facts.sockets.get((scene, hop), ())
+    return [s for s in samples if begun < s.at_ns <= until]
+
+
+def _others_under_way(facts: Facts, own: Round, passing: set[str]) -> list[int]:
+    """When each other request of ours began that was under way through the hop meanwhile."""
+    begun = own.exchange.begun_ns
+    until = max(own.exchange.ended_ns, begun + AFTERMATH_NS)
+    return [
+        round_.exchange.begun_ns
+        for session in facts.sessions
+        if session.hop in passing
+        for round_ in session.rounds
+        if round_ is not own
+        and round_.exchange.begun_ns < until
+        and round_.exchange.ended_ns > begun
+    ]
+
+
+def _carried_more(
+    base: Mapping[str, Carried],
+    now: Mapping[str, Carried],
+    round_: Round,
+    deployment: Deployment | None,
+) -> Passage | None:
+    """Which connections carried about one request more than before, and got an answer."""
+    copies, answered, elsewhere = 0, False, False
+    for key, carried in now.items():
+        if carried.closed and key not in base:
+            # It came and went between two readings; nobody counted what it carried.
+            return None
+        was = base.get(key, Carried())
+        more = carried.request - was.request
+        if more >= REQUEST_BYTES_FRACTION * round_.exchange.request_bytes:
+            copies += max(1, round(more / round_.exchange.request_bytes))
+            answered = answered or carried.answer > was.answer
+            elsewhere = elsewhere or not _known_peer(carried.peer, deployment)
+    left = "answered" if answered else "yes" if copies else "no"
+    return Passage(left, copies, elsewhere)
+
+
+def _known_peer(peer: str | None, deployment: Deployment | None) -> bool:
+    if peer is None or deployment is None:
+        return True
+    return any(peer.endswith(f":{_port(hop)}") for hop in deployment.hops)
+
+
+def _onward(sample: SocketSample) -> dict[str, Carried]:
+    """The onward sockets of the hop's process, by their own port."""
+    return {
+        str(row["local_port"]): Carried(
+            request=_number(row["sent_bytes"]),
+            answer=_number(row["received_bytes"]),
+            peer=str(row.get("peer")),
+        )
+        for row in sample.rows or ()
+        if row.get("up")
+    }
+
+
+def _connections(sample: SocketSample, hop: Hop, ours: frozenset[int]) -> dict[str, Carried]:
+    """Connections to the hop by the port of their client side; our own are left out.
+
+    Both ends of a connection show on one host; either end's counters will do.
+    """
+    port = _port(hop)
+    found: dict[str, Carried] = {}
+    for row in sample.rows or ():
+        at_hop = row["local_port"] == port
+        client_port = _number(row["peer_port"] if at_hop else row["local_port"])
+        if row.get("up") or client_port in ours or row["state"] == "LISTEN":
+            continue
+        received, sent = _number(row["received_bytes"]), _number(row["sent_bytes"])
+        request, answer = (received, sent) if at_hop else (sent, received)
+        known = found.get(str(client_port), Carried())
+        closed = row["state"] in ("TIME_WAIT", "CLOSE")
+        found[str(client_port)] = Carried(
+            max(known.request, request), max(known.answer, answer), known.closed or closed
+        )
+    return found
+
+
+def _held_in_round(facts: Facts, scene: str, round_: Round, hop: Hop) -> str | None:
+    exchange = round_.exchange
+    samples = facts.sockets.get((scene, hop.name), ())
+    earlier = [s for s in samples if s.at_ns <= exchange.begun_ns]
+    first = exchange.first_token_ns or exchange.ended_ns
+    during = [s for s in samples if exchange.begun_ns < s.at_ns < first]
+    if not earlier or len(during) < 2 or any(s.rows is None for s in [earlier[-1], *during]):
+        return None
+    ours = facts.own_ports
+    base = _connections(earlier[-1], hop, ours)
+    carried = [
+        sum(
+            max(0, now.answer - base.get(port, Carried()).answer)
+            for port, now in _connections(sample, hop, ours).items()
+        )
+        for sample in during
+    ]
+    return "yes" if len({value for value in carried if value > 0}) >= 2 else "no"
+
+
+def _port(hop: Hop) -> int:
+    parts = urlsplit(hop.url)
+    return parts.port or (443 if parts.scheme == "https" else 80)
+
+
+def _number(value: object) -> int:
+    return value if isinstance(value, int) else 0

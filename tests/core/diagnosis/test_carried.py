@@ -1,0 +1,139 @@
+"""What byte counters say about one request at a hop."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from tests.support.world import PATH
+
+from exonerate.core.deployment.parse import parse_deployment
+from exonerate.core.diagnosis.carried import Passage, passage, read_state
+from exonerate.core.diagnosis.facts import Facts, Round, Session, SocketSample
+from exonerate.core.scene import ProbeSession, PromptRecipe, RequestRecipe
+from exonerate.core.wire.exchange import ConnectionFacts, Exchange
+
+NS = 1_000_000_000
+DEPLOYMENT = parse_deployment(PATH, path="test", folder="/")
+EDGE = DEPLOYMENT.hops[0]
+REQUEST_BYTES = 1000
+
+
+def session(local_port: int = 5001) -> Session:
+    """A victim's session at the edge whose only round hung from 1 s to 3 s."""
+    request = RequestRecipe(
+        path="/v1/chat/completions",
+        model="m",
+        prompt=PromptRecipe(seed=1, prompt_tokens=9),
+        max_tokens=4,
+    )
+    plan = ProbeSession(
+        name="victim@edge", hop="edge", url=EDGE.url, request=request, rounds=1,
+        connection="reuse", think_s=0.0, deadline_s=2.0,
+    )  # fmt: skip
+    exchange = Exchange(
+        session=plan.name,
+        hop="edge",
+        round=1,
+        connection=ConnectionFacts(
+            ordinal=1, request_number=1, age_s=0.0, idle_s=0.0, local_port=local_port
+        ),
+        request_bytes=REQUEST_BYTES,
+        begun_ns=NS,
+        connected_ns=NS,
+        ended_ns=3 * NS,
+        given_up="deadline",
+    )
+    return Session("s", plan, (Round(exchange, "hang"),), None)
+
+
+def facts(samples: Sequence[SocketSample]) -> Facts:
+    """Facts that hold the session and these readings."""
+    grouped: dict[tuple[str, str], tuple[SocketSample, ...]] = {}
+    for sample in samples:
+        key = (sample.scene, sample.hop)
+        grouped[key] = (*grouped.get(key, ()), sample)
+    return Facts(
+        scenes=(), sessions=(session(),), counters=(), sockets=grouped,
+        own_ports=frozenset({5001}), began_ns=0, ended_ns=3 * NS,
+    )  # fmt: skip
+
+
+def readings(hop: str, after: Sequence[dict[str, Any]], *, process: bool) -> list[SocketSample]:
+    """One reading without rows before the round, then the same rows every 0.2 s."""
+    first = SocketSample("s", hop, NS // 2, (), process)
+    later = [
+        SocketSample("s", hop, NS + tenth * NS // 10, tuple(after), process)
+        for tenth in range(2, 20, 2)
+    ]
+    return [first, *later]
+
+
+def onward(sent: int, received: int, peer: str, port: int = 7000) -> dict[str, Any]:
+    """An onward socket of the hop's own process."""
+    return {
+        "up": True, "peer": peer, "local_port": port, "peer_port": 1, "state": "ESTABLISHED",
+        "sent_bytes": sent, "received_bytes": received, "accepted": True,
+    }  # fmt: skip
+
+
+def judged(rows: Sequence[dict[str, Any]]) -> Passage | None:
+    """What is made of these onward sockets; the next hop shows nothing."""
+    samples = readings("edge", rows, process=True) + readings("inner", (), process=False)
+    seen = facts(samples)
+    own = seen.sessions[0]
+    return passage(seen, own, own.rounds[0], EDGE, DEPLOYMENT)
+
+
+def test_a_process_whose_sockets_carry_nothing_has_kept_the_request() -> None:
+    """Both views agree: it did not leave."""
+    assert judged([]) == Passage("no")
+
+
+def test_an_onward_socket_that_grew_by_the_request_has_carried_it() -> None:
+    """To a known hop, once, without an answer."""
+    assert judged([onward(1010, 0, "127.0.0.1:8081")]) == Passage("yes", 1, elsewhere=False)
+
+
+def test_an_answer_that_came_back_is_seen() -> None:
+    """The hop got it; whether it passed it on is another question."""
+    found = judged([onward(1010, 400, "127.0.0.1:8081")])
+    assert found is not None
+    assert found.left == "answered"
+
+
+def test_a_request_that_went_somewhere_else_is_seen() -> None:
+    """An address that is no hop of the deployment."""
+    found = judged([onward(1010, 0, "127.0.0.1:9999")])
+    assert found is not None
+    assert found.elsewhere
+
+
+def test_copies_are_counted() -> None:
+    """Two connections carried one request each."""
+    found = judged(
+        [onward(1000, 0, "127.0.0.1:8081", 7000), onward(1000, 0, "127.0.0.1:8081", 7001)]
+    )
+    assert found is not None
+    assert found.copies == 2
+
+
+def test_without_a_reading_before_the_round_nothing_is_said() -> None:
+    """Older bytes could not be told from this request's."""
+    samples = readings("edge", (), process=True)[1:]
+    seen = facts(samples)
+    own = seen.sessions[0]
+    assert passage(seen, own, own.rounds[0], EDGE, DEPLOYMENT) is None
+
+
+def test_a_connection_that_no_program_took_is_told_from_one_that_was_read() -> None:
+    """The kernel answers for a program that has no descriptor left."""
+
+    def state(*, accepted: bool, unread: int) -> str | None:
+        row = {
+            "local_port": 8080, "peer_port": 5001, "state": "ESTABLISHED", "up": False,
+            "accepted": accepted, "unread_bytes": unread,
+        }  # fmt: skip
+        return read_state(facts(readings("edge", [row], process=True)), session(), DEPLOYMENT)
+
+    assert state(accepted=False, unread=1000) == "not-accepted"
+    assert state(accepted=True, unread=1000) == "unread"
+    assert state(accepted=True, unread=0) == "read"

@@ -1,0 +1,73 @@
+"""How rounds ended, and what their endings have in common."""
+
+from dataclasses import replace
+
+import pytest
+
+from exonerate.core.diagnosis.endings import defect_kind, ended_after, ended_by, phase, silence_s
+from exonerate.core.diagnosis.facts import Round
+from exonerate.core.wire.exchange import ConnectionFacts, ContentFacts, Exchange
+
+CONNECTION = ConnectionFacts(ordinal=1, request_number=1, age_s=0.0, idle_s=0.0, local_port=1)
+
+
+def cut(*, total_s: float, last_token_s: float | None) -> Round:
+    """A round that the hop cut after a time, with tokens until a moment."""
+    arrivals = () if last_token_s is None else (100.0, last_token_s * 1000)
+    exchange = Exchange(
+        session="victim@edge",
+        hop="edge",
+        round=1,
+        connection=CONNECTION,
+        request_bytes=100,
+        begun_ns=0,
+        first_byte_ns=None if last_token_s is None else 50_000_000,
+        first_token_ns=None if last_token_s is None else 100_000_000,
+        ended_ns=int(total_s * 1e9),
+        arrivals_ms=arrivals,
+        end="hFD",
+    )
+    return Round(exchange, "cut")
+
+
+@pytest.mark.parametrize(
+    ("rounds", "expected"),
+    [
+        ([cut(total_s=t + 2, last_token_s=t) for t in (0.5, 1.5, 3.0)], "constant-silence"),
+        ([cut(total_s=5.0 + d, last_token_s=4.95) for d in (0.0, 0.05, 0.1)], "constant-total"),
+        ([cut(total_s=t, last_token_s=t - 0.05) for t in (1.0, 3.0, 4.5)], "varying"),
+        ([cut(total_s=0.01, last_token_s=None)] * 3, "at-once"),
+        ([cut(total_s=3.0, last_token_s=None)] * 3, "constant-silence"),
+        ([cut(total_s=2.0, last_token_s=None)] * 2, None),
+    ],
+)
+def test_the_timer_behind_the_endings_shows_in_what_stays_the_same(
+    rounds: list[Round], expected: str | None
+) -> None:
+    """Silence, total time, neither, or at once; two endings show nothing."""
+    assert ended_after(rounds) == expected
+
+
+def test_silence_is_counted_from_the_last_token() -> None:
+    """Two seconds after the last of them."""
+    assert silence_s(cut(total_s=3.0, last_token_s=1.0)) == pytest.approx(2.0)
+
+
+def test_who_and_when_are_read_off_the_exchange() -> None:
+    """The end code names who; the stamps name the phase."""
+    assert ended_by(cut(total_s=1, last_token_s=0.5)) == "hop"
+    assert phase(cut(total_s=1, last_token_s=0.5)) == "after-token"
+    assert phase(cut(total_s=1, last_token_s=None)) == "before-head"
+
+
+def test_damage_on_the_way_is_told_from_a_leaking_template() -> None:
+    """One broken character outweighs any number of template tokens."""
+    clean = cut(total_s=1, last_token_s=0.5)
+
+    def with_defects(*defects: str) -> Round:
+        content = ContentFacts(defects=defects)
+        return Round(replace(clean.exchange, content=content), "corrupt")
+
+    assert defect_kind([clean]) is None
+    assert defect_kind([with_defects("special-token")]) == "special-token"
+    assert defect_kind([with_defects("special-token"), with_defects("invalid-utf8")]) == "transport"

@@ -1,0 +1,55 @@
+"""What requests ask of the scripted engine, and the text they get."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from exonerate.lab.scripted_engine.answers import (
+    WrongRequest,
+    echoed,
+    finish_reason,
+    read_ask,
+    words_for,
+)
+
+
+def test_chat_and_plain_requests() -> None:
+    """Messages and prompts are read, with limit, stream flag, usage and tools."""
+    chat = read_ask(
+        json.dumps(
+            {
+                "model": "m",
+                "messages": [{"content": "one two"}, {"content": "three"}],
+                "stream": True,
+                "max_completion_tokens": 5,
+                "stream_options": {"include_usage": True},
+                "tools": [{}],
+            }
+        ).encode(),
+        chat=True,
+    )
+    assert (chat.prompt_tokens, chat.max_tokens, chat.stream) == (3, 5, True)
+    assert (chat.include_usage, chat.tools, chat.model) == (True, True, "m")
+    plain = read_ask(b'{"prompt": ["a b", "c"]}', chat=False)
+    assert (plain.prompt, plain.stream, plain.model) == ("a b c", False, None)
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"3", b'{"messages": {}}'])
+def test_wrong_bodies(body: bytes) -> None:
+    """A body that is no chat request is refused."""
+    with pytest.raises(WrongRequest):
+        read_ask(body, chat=True)
+
+
+def test_words() -> None:
+    """Text depends on prompt and seed, keeps to both limits, and an echo repeats the prompt."""
+    ask = read_ask(b'{"prompt": "one two three", "max_tokens": 9}', chat=False)
+    words = list(words_for(ask, seed=1, limit=20))
+    assert len(words) == 9
+    assert words == list(words_for(ask, seed=1, limit=20))
+    assert words != list(words_for(ask, seed=2, limit=20))
+    assert len(list(words_for(ask, seed=1, limit=4))) == 4
+    assert list(echoed(ask, limit=2)) == ["two", "three"]
+    assert (finish_reason(ask, 9), finish_reason(ask, 4)) == ("length", "stop")
