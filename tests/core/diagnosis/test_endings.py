@@ -4,7 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from exonerate.core.diagnosis.endings import defect_kind, ended_after, ended_by, phase, silence_s
+from exonerate.core.diagnosis.endings import (
+    beat_of,
+    defect_kind,
+    ended_after,
+    ended_by,
+    phase,
+    silence_s,
+)
 from exonerate.core.diagnosis.facts import Round
 from exonerate.core.wire.exchange import ConnectionFacts, ContentFacts, Exchange
 
@@ -71,3 +78,20 @@ def test_damage_on_the_way_is_told_from_a_leaking_template() -> None:
     assert defect_kind([clean]) is None
     assert defect_kind([with_defects("special-token")]) == "special-token"
     assert defect_kind([with_defects("special-token"), with_defects("invalid-utf8")]) == "transport"
+
+
+def ended_at(*seconds: float) -> list[Round]:
+    """Rounds that were cut at these moments of the clock."""
+    clean = cut(total_s=1, last_token_s=0.5)
+    return [Round(replace(clean.exchange, ended_ns=int(s * 1e9)), "cut") for s in seconds]
+
+
+def test_endings_on_a_beat_give_its_period() -> None:
+    """Some beats had nothing to cut; the period is found all the same."""
+    assert beat_of(ended_at(5.02, 10.0, 20.05, 24.98)) == pytest.approx(5.0, abs=0.05)
+
+
+def test_endings_off_the_beat_or_too_few_give_none() -> None:
+    """Random moments, or three of them, show no period."""
+    assert beat_of(ended_at(1.0, 7.3, 9.1, 15.9, 22.4)) is None
+    assert beat_of(ended_at(5.0, 10.0, 15.0)) is None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from statistics import median
 
-from exonerate.core.diagnosis.endings import silence_s
+from exonerate.core.diagnosis.endings import beat_of, silence_s
 from exonerate.core.diagnosis.facts import Facts
 from exonerate.core.diagnosis.observables import is_victim_shaped
 from exonerate.core.diagnosis.suspect import SuspectClass
@@ -49,6 +49,9 @@ def _times(facts: Facts, slug: str) -> JsonObject:
         return {"idle_s": round(median(silence_s(round_) for round_ in failing), 2)}
     if slug == "total-timer":
         return {"total_s": round(median(round_.total_s for round_ in failing), 2)}
+    if slug == "periodic-kill":
+        period_s = beat_of(failing)
+        return {} if period_s is None else {"period_s": round(period_s, 2)}
     if slug == "request-refused":
         return {"request_bytes": min(round_.exchange.request_bytes for round_ in failing)}
     return {}

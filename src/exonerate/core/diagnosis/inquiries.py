@@ -93,7 +93,7 @@ def victim_scene(deployment: Deployment, shape: Shape, seed: int) -> Scene:
     return Scene(
         id=f"victim-{shape.number}",
         why=_why(shape),
-        activities=(*watches, *sessions, *extra),
+        activities=(*watches, *sessions, *_crowd(deployment, hops, shape, seed), *extra),
         triggers=tuple(triggers),
         time_limit_s=rounds * (victim.think_s + victim.deadline_s) + victim.deadline_s + 10.0,
     )
@@ -173,6 +173,15 @@ def _session(deployment: Deployment, hop: Hop, shape: Shape, seed: int) -> Probe
         deadline_s=victim.deadline_s,
         start_s=WATCH_FIRST_S,
     )
+
+
+def _crowd(deployment: Deployment, hops: list[Hop], shape: Shape, seed: int) -> list[ProbeSession]:
+    """The victim's other sessions at the same time, where it has a concurrency above 1."""
+    return [
+        replace(_session(deployment, hop, shape, seed), name=f"crowd@{hop.name}/{number}")
+        for hop in hops
+        for number in range(2, deployment.victim.concurrency + 1)
+    ]
 
 
 def _fresh_session(deployment: Deployment, shape: Shape, seed: int) -> tuple[ProbeSession, ...]:

@@ -13,6 +13,7 @@ Every observable is about one hop:
 - ``request-copies``, ``left-to``: over how many connections it went on, and whether to a known hop
 - ``request-read``: whether the program at the hop ever took the request from its socket
 - ``ended-after``: what the failing rounds' times have in common; ``defect-kind``: what is damaged
+- ``period``: that the endings fall on a regular beat of the clock
 - ``abort-through``, ``abort-beyond``: whether the engine stops when a client leaves
 - ``upstream-face``: that the hop's upstream side was in sight, for any round
 - ``answer-held``: whether the answer's bytes reached the hop while its client got none of them
@@ -33,7 +34,7 @@ from exonerate.core.deployment.topology import before, beyond, is_engine, probea
 from exonerate.core.diagnosis.aborts import aborts
 from exonerate.core.diagnosis.carried import answer_held, passage, read_state
 from exonerate.core.diagnosis.client.values import CLIENT_VALUES
-from exonerate.core.diagnosis.endings import defect_kind, ended_after, ended_by, phase
+from exonerate.core.diagnosis.endings import beat_of, defect_kind, ended_after, ended_by, phase
 from exonerate.core.diagnosis.facts import Facts, Session
 from exonerate.core.diagnosis.meanwhile import engine_state
 from exonerate.core.diagnosis.streaming import stream_shape
@@ -44,6 +45,7 @@ SYMPTOMS = (
     "no-connect", "corrupt", "burst", "jerky", "mixed", "not-everywhere",
 )  # fmt: skip
 ANSWERED = ("ok", "slow")
+BROKEN_OFF = frozenset({"cut", "lost-ending", "no-answer"})
 VALUES: Mapping[str, tuple[str, ...]] = {
     "through": SYMPTOMS,
     "beyond": SYMPTOMS,
@@ -58,6 +60,7 @@ VALUES: Mapping[str, tuple[str, ...]] = {
     "request-read": ("read", "unread", "not-accepted"),
     "ended-after": ("constant-silence", "constant-total", "varying", "at-once"),
     "defect-kind": ("special-token", "transport"),
+    "period": ("regular",),
     "abort-through": ("freed", "kept"),
     "abort-beyond": ("freed", "kept"),
     "answer-held": ("yes", "no"),
@@ -158,6 +161,7 @@ def _endings(hop: Hop, through: Sequence[Session]) -> list[Observation | None]:
         _tally(hop.name, "phase", [phase(round_) for round_ in bad]),
         Observation(hop.name, "ended-after", after, count, count) if after else None,
         Observation(hop.name, "defect-kind", kind, count, count) if kind else None,
+        Observation(hop.name, "period", "regular", count, count) if beat_of(bad) else None,
     ]
 
 
@@ -165,6 +169,9 @@ def _by_entry(hop: str, name: str, values: Sequence[tuple[str, str]]) -> Observa
     """One symptom for all entries; `not-everywhere` when some entry never showed it."""
     clean = {entry for entry, _ in values} - {e for e, value in values if value not in ANSWERED}
     bad = [value for _, value in values if value not in ANSWERED]
+    if len(set(bad)) > 1 and set(bad) <= BROKEN_OFF:
+        # Where in the answer the same cut falls decides what it looks like.
+        values = [(entry, "cut" if value in BROKEN_OFF else value) for entry, value in values]
     if clean and bad:
         return Observation(hop, name, "not-everywhere", len(bad), len(values))
     return _tally(hop, name, [value for _, value in values])

@@ -58,6 +58,7 @@ _TEXTS: Mapping[tuple[str, str], str] = {
     ("ended-after", "constant-total"): "it always ended after the same time, tokens flowing or not",
     ("ended-after", "varying"): "it ended after varying times",
     ("ended-after", "at-once"): "it ended at once",
+    ("period", "regular"): "the endings fall on a regular beat of the clock",
     ("defect-kind", "special-token"): "a token of a chat template stood in the text",
     ("defect-kind", "transport"): "the bytes were damaged",
     ("abort-through", "freed"): "the engine stopped when a client left at {hop}",

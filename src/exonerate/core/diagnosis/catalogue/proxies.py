@@ -135,6 +135,7 @@ PERIODIC_KILL = SuspectClass(
         "beyond": _any("ok", "slow"),
         "ended-by": _any("hop"),
         "ended-after": _any("varying"),
+        "period": _any("regular"),
     },
     needs=("period",),
     flips="changing the period moves the cuts",
@@ -183,7 +184,7 @@ CANCEL_NOT_PROPAGATED = SuspectClass(
     mechanism="does not tell the engine when a client leaves, so that it works for nobody",
     predicts={
         "request-read": _any("read"),
-        "through": _any("slow", "hang", "mixed"),
+        "through": _any("slow", "hang"),
         "engine-meanwhile": _any("queueing", "progressing"),
         "abort-through": _any("kept"),
         "abort-beyond": _any("freed"),
