@@ -31,6 +31,7 @@ from exonerate.adapters.performers.observing import (
 from exonerate.adapters.performers.probing import ProbePerformer
 from exonerate.adapters.performers.watching import MetricsPerformer, SocketPerformer
 from exonerate.adapters.player import Performer, ScenePlayer
+from exonerate.adapters.snapshots import take_snapshot
 from exonerate.adapters.tap import tap_listener
 from exonerate.core.case.redaction import Redactor
 from exonerate.core.change import restorer
@@ -52,6 +53,7 @@ from exonerate.core.scene import (
 )
 from exonerate.errors import ExonerateError
 from exonerate.jobs.ledger_run import Deciders
+from exonerate.jobs.snapshot import SnapshotTaker
 
 DEPLOYMENT_FILE = "exonerate.toml"
 STATE_FOLDER = ".exonerate"
@@ -275,6 +277,11 @@ def changing(deployment: Deployment) -> Iterator[None]:
 
 def _state_folder(deployment: Deployment) -> Path:
     return Path(deployment.folder) / STATE_FOLDER
+
+
+def snapshot_taker() -> SnapshotTaker:
+    """Looks at processes and hops of this host."""
+    return take_snapshot
 
 
 def page_reader() -> PageReader:
