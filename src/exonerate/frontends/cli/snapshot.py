@@ -6,7 +6,7 @@ import asyncio
 
 import click
 
-from exonerate.compose import page_reader, redactor_of, series_reader, snapshot_taker, system_clock
+from exonerate.compose import page_reader, series_reader, snapshot_taker, system_clock
 from exonerate.core.case.answers import objects_in
 from exonerate.core.json_access import at
 from exonerate.core.json_types import Json, JsonObject
@@ -14,7 +14,6 @@ from exonerate.errors import ExonerateError
 from exonerate.frontends.cli import exit_status
 from exonerate.frontends.cli.case_options import CaseOptions, case_options, case_to_write
 from exonerate.frontends.cli.output import print_json
-from exonerate.jobs.case import CaseBook
 from exonerate.jobs.snapshot import read_metrics, record_snapshot, snapshot
 
 
@@ -43,8 +42,7 @@ def command(pids: tuple[int, ...], metrics: bool, where: CaseOptions, as_json: b
     if metrics:
         pages = read_metrics(hops, get=page_reader(), read_counters=series_reader())
         answer["metrics"] = dict(asyncio.run(pages))
-    ledger = where.open_ledger()
-    book = CaseBook(ledger, redactor_of(ledger, deployment))
+    ledger, book = where.open_book()
     case = case_to_write(where, ledger, book, title="a hang, looked at", symptom="hang")
     answer["case"] = case.id
     answer["evidence"] = record_snapshot(answer, case=case, book=book, clock=system_clock())
