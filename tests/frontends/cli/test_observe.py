@@ -17,8 +17,10 @@ from exonerate.adapters.clock import SystemClock
 from exonerate.adapters.ledger import open_ledger
 from exonerate.compose import DECIDERS
 from exonerate.core.case.answers import objects_in
+from exonerate.core.deployment.model import Victim
 from exonerate.errors import ExonerateError
 from exonerate.frontends.cli.main import cli
+from exonerate.jobs.capture import read_capture
 from exonerate.jobs.ledger_run import verify
 from exonerate.lab.processes import Ready, free_ports, start_program
 
@@ -65,11 +67,11 @@ def path(folder: Path, engine: dict[str, object], proxy: dict[str, object]) -> I
         yield
 
 
-def located(folder: Path, *program: str) -> tuple[int, Any, str]:
+def located(folder: Path, *program: str, options: tuple[str, ...] = ()) -> tuple[int, Any, str]:
     """Exit status, answer and standard error of `locate --run --json`."""
     argv = [sys.executable, "-m", "exonerate", "locate", "--run", "--json", "--seed", "1"]
     done = subprocess.run(
-        [*argv, "--", *program],
+        [*argv, *options, "--", *program],
         cwd=folder,
         env={**os.environ, "OPENAI_BASE_URL": "http://127.0.0.1:9/v1"},
         capture_output=True,
@@ -89,10 +91,13 @@ def blamed(answer: Any) -> list[tuple[str, list[str]]]:
 def test_a_healthy_client_on_a_healthy_path_accuses_nobody(tmp_path: Path) -> None:
     """Status 0; the harness's own output is not lost; the verdict can be decided again."""
     with path(tmp_path, {}, {}):
-        status, answer, said = located(tmp_path, *HARNESS, *SHORT)
+        recording = ("--record", str(tmp_path / "tap.json"))
+        status, answer, said = located(tmp_path, *HARNESS, *SHORT, options=recording)
     assert (status, answer["outcome"]) == (0, "no_fault"), answer["paragraph"]
     assert answer["observed"]["requests"] == 3
     assert '"rounds_done": 3' in said
+    victim = read_capture(tmp_path / "tap.json").victim(Victim())
+    assert victim.rounds == 4
     ledger = open_ledger(tmp_path / ".exonerate" / "ledger.db", clock=SystemClock())
     verdicts = objects_in(verify(ledger.check_chain(), DECIDERS), "verdicts")
     assert [verdict["same"] for verdict in verdicts] == [True]
