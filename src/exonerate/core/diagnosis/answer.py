@@ -68,12 +68,14 @@ def _fault(judgement: Judgement) -> JsonObject:
 def _place(judgement: Judgement, hop: Hop) -> tuple[str, list[str]]:
     """The layer and hops to name: a box only when both of its faces were seen (rule R1)."""
     suspect_class = judgement.top.suspect.suspect_class
-    if is_engine(hop):
+    if is_engine(hop) and suspect_class.slug != "stale-reuse":
         return suspect_class.layer, [hop.name]
     faces_seen = any(
         o.hop == hop.name and o.observable in ("request-left", "answer-held", "upstream-face")
         for o in judgement.observations
     )
+    if suspect_class.slug == "stale-reuse":
+        return suspect_class.layer, ["client", hop.name]
     if suspect_class.layer in ("proxy", "router") and faces_seen:
         return hop.role, [hop.name]
     if suspect_class.layer in ("proxy", "router", "boundary"):

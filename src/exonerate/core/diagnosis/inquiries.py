@@ -38,6 +38,7 @@ SOCKET_PERIOD_S = 0.1
 WATCH_FIRST_S = 0.5
 """The sockets are read before the first request, so that its bytes can be told from older ones."""
 SOCKET_SAMPLES_MAX = 2000
+CONTENT_ROUNDS = 4
 ABORT_TOKENS = 600
 ABORT_AFTER_S = 1.5
 ABORT_TURN_S = 5.0
@@ -125,6 +126,34 @@ def abort_scene(deployment: Deployment, number: int, seed: int) -> Scene:
         why="leave a long answer in the middle at every hop, and see whether the engine stops",
         activities=tuple(activities),
         time_limit_s=(len(hops) + 1) * ABORT_TURN_S + 10.0,
+    )
+
+
+def content_scene(deployment: Deployment, number: int, seed: int) -> Scene:
+    """The same questions at every hop, and twice at the innermost, to compare what they say."""
+    hops = [hop for hop in deployment.hops if probeable(hop)]
+    asked = [(f"content@{hop.name}", hop) for hop in hops]
+    asked.append((f"content-again@{hops[-1].name}", hops[-1]))
+    request = _request(deployment, seed, f"{number}-content")
+    sessions = [
+        ProbeSession(
+            name=name,
+            hop=hop.name,
+            url=hop.url,
+            request=request,
+            rounds=CONTENT_ROUNDS,
+            connection=deployment.victim.connection,
+            think_s=0.0,
+            deadline_s=deployment.victim.deadline_s,
+            start_s=WATCH_FIRST_S,
+        )
+        for name, hop in asked
+    ]
+    return Scene(
+        id=f"content-{number}",
+        why="ask the same questions at every hop, and compare the texts",
+        activities=(*(_watch(hop) for hop in deployment.hops), *sessions),
+        time_limit_s=CONTENT_ROUNDS * deployment.victim.deadline_s + 10.0,
     )
 
 

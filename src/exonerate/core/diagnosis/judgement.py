@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from exonerate.core.case.records import Record
 from exonerate.core.deployment.model import Deployment
+from exonerate.core.deployment.topology import entry_hop
 from exonerate.core.diagnosis.catalogue.registry import suspects_of
 from exonerate.core.diagnosis.facts import Facts, read_facts
-from exonerate.core.diagnosis.observables import observations
+from exonerate.core.diagnosis.observables import COMPLAINTS, observations
 from exonerate.core.diagnosis.posterior import Rating, rate
 from exonerate.core.diagnosis.suspect import Observation
 
@@ -29,6 +30,10 @@ class Judgement:
         """The most believable suspect."""
         return self.ratings[0]
 
+    def top_is(self, slug: str) -> bool:
+        """Whether the most believable suspect is of that class."""
+        return self.top.suspect.suspect_class.slug == slug
+
     def observed(self, name: str) -> Observation | None:
         """What was seen of one observable about the most believable suspect's hop."""
         hop = self.top.suspect.hop
@@ -41,9 +46,19 @@ class Judgement:
         return seen.times if seen is not None else 0
 
 
+def _complaint(records: Sequence[Record], deployment: Deployment) -> list[Observation]:
+    """What the victim complains of, as the operator said; a statement, so it counts once."""
+    start = next((record.body for record in records if record.kind == "run_started"), {})
+    options = start.get("options")
+    symptom = options.get("symptom") if isinstance(options, Mapping) else None
+    if symptom not in COMPLAINTS:
+        return []
+    return [Observation(entry_hop(deployment).name, "complaint", str(symptom), 1, 1)]
+
+
 def judge(records: Sequence[Record], deployment: Deployment) -> Judgement:
     """Everything that the records say about the suspects."""
     facts = read_facts(records)
-    seen = observations(facts, deployment)
+    seen = [*observations(facts, deployment), *_complaint(records, deployment)]
     ratings, none = rate(suspects_of(deployment), seen)
     return Judgement(facts, deployment, tuple(seen), tuple(ratings), none)

@@ -28,7 +28,7 @@ from exonerate.core.deployment.topology import before, entry_hop, is_engine
 from exonerate.core.diagnosis.answer import locate_answer
 from exonerate.core.diagnosis.chance import fisher_one_sided
 from exonerate.core.diagnosis.facts import Facts
-from exonerate.core.diagnosis.inquiries import abort_scene, next_shape, victim_scene
+from exonerate.core.diagnosis.inquiries import abort_scene, content_scene, next_shape, victim_scene
 from exonerate.core.diagnosis.judgement import Judgement, judge
 from exonerate.core.diagnosis.observables import ANSWERED, symptom, victim_sessions
 from exonerate.core.diagnosis.posterior import Rating
@@ -40,6 +40,7 @@ FLIPS_MIN = 3
 CLEAN_SESSIONS_MIN = 3
 EXPLANATION_TIMES_MIN = 2
 CHANCE_MAX = 0.01
+CONTENT_TIMES_MIN = 6
 NEXT_TO_NOTHING = 0.002
 ABORT_QUESTION = ("saturated", "slot-leak", "cancel-not-propagated", "scheduler-stuck")
 SCENES_MAX = 8
@@ -57,6 +58,8 @@ def decide(records: Sequence[Record]) -> Scene | Verdict:
     facts = judgement.facts
     if outcome is None and len(facts.scenes) < SCENES_MAX and _affordable(facts, budget_s):
         gentle = bool(dict(start["options"]).get("gentle"))  # type: ignore[arg-type]  # an object
+        if _content_wanted(judgement):
+            return content_scene(deployment, len(facts.scenes) + 1, seed)
         if _abort_wanted(judgement):
             return abort_scene(deployment, len(facts.scenes) + 1, seed)
         shape = next_shape(facts, deployment, _fresh_session_at(judgement), gentle=gentle)
@@ -72,7 +75,8 @@ def _outcome(judgement: Judgement) -> str | None:
     if judgement.top.posterior < CONVICTION:
         return None
     if suspect_class.slug == "healthy":
-        return "no_fault" if _clean_enough(judgement) else None
+        clean = _clean_enough(judgement) and not _content_wanted(judgement)
+        return "no_fault" if clean else None
     if not suspect_class.is_fault:
         if _abort_wanted(judgement):
             return None
@@ -95,6 +99,10 @@ def _convicted(judgement: Judgement) -> bool:
         return False
     if is_engine(next(h for h in judgement.deployment.hops if h.name == top.suspect.hop)):
         return judgement.times("through") >= FLIPS_MIN
+    if top.suspect.suspect_class.slug == "stale-reuse":
+        return judgement.times("closed-while-idle") >= FLIPS_MIN
+    if judgement.times("same-text") >= CONTENT_TIMES_MIN:
+        return True
     return _flips(judgement) and _scope_known(judgement)
 
 
@@ -151,6 +159,17 @@ def _fresh_session_at(judgement: Judgement) -> str | None:
     if not failing or tried or not top.suspect_class.is_fault:
         return None
     return top.hop if top.suspect_class.predicts.get("fails-at") else None
+
+
+def _content_wanted(judgement: Judgement) -> bool:
+    """Everything answers: before nobody is blamed, the texts are compared."""
+    facts = judgement.facts
+    if any(s.id.startswith("content-") for s in facts.scenes):
+        differs = judgement.times("same-text") if judgement.top_is("corruption") else 0
+        return 0 < differs < CONTENT_TIMES_MIN
+    entry = entry_hop(judgement.deployment)
+    sessions = victim_sessions(facts, [entry])
+    return len(sessions) >= 1 and all(s.failed is None for s in facts.sessions)
 
 
 def _abort_wanted(judgement: Judgement) -> bool:

@@ -13,6 +13,8 @@ Every observable is about one hop:
 - ``request-copies``, ``left-to``: over how many connections it went on, and whether to a known hop
 - ``request-read``: whether the program at the hop ever took the request from its socket
 - ``ended-after``: what the failing rounds' times have in common; ``defect-kind``: what is damaged
+- ``same-text``: whether the same question gets the same text through the hop as past it
+- ``closed-while-idle``: what became of connections at the entry while they were idle
 - ``period``: that the endings fall on a regular beat of the clock
 - ``abort-through``, ``abort-beyond``: whether the engine stops when a client leaves
 - ``upstream-face``: that the hop's upstream side was in sight, for any round
@@ -39,12 +41,14 @@ from exonerate.core.diagnosis.facts import Facts, Session
 from exonerate.core.diagnosis.meanwhile import engine_state
 from exonerate.core.diagnosis.streaming import stream_shape
 from exonerate.core.diagnosis.suspect import Observation
+from exonerate.core.diagnosis.texts import closed_while_idle, same_text
 
 SYMPTOMS = (
     "ok", "slow", "hang", "cut", "lost-ending", "refused", "server-error", "no-answer",
     "no-connect", "corrupt", "burst", "jerky", "mixed", "not-everywhere",
 )  # fmt: skip
 ANSWERED = ("ok", "slow")
+COMPLAINTS = ("hang", "slow", "truncated", "corrupted", "errors")
 BROKEN_OFF = frozenset({"cut", "lost-ending", "no-answer"})
 VALUES: Mapping[str, tuple[str, ...]] = {
     "through": SYMPTOMS,
@@ -61,6 +65,9 @@ VALUES: Mapping[str, tuple[str, ...]] = {
     "ended-after": ("constant-silence", "constant-total", "varying", "at-once"),
     "defect-kind": ("special-token", "transport"),
     "period": ("regular",),
+    "complaint": COMPLAINTS,
+    "same-text": ("same", "differs"),
+    "closed-while-idle": ("never", "always", "after-a-while"),
     "abort-through": ("freed", "kept"),
     "abort-beyond": ("freed", "kept"),
     "answer-held": ("yes", "no"),
@@ -115,6 +122,8 @@ def _of_hop(hop: Hop, facts: Facts, deployment: Deployment) -> list[Observation]
         *_while_waiting(hop, facts, deployment, through),
         *_endings(hop, through),
         *aborts(hop, facts, deployment),
+        same_text(hop, facts, deployment),
+        closed_while_idle(hop, through, deployment),
     ]
     return [observation for observation in found if observation is not None]
 

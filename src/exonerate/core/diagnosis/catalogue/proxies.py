@@ -118,8 +118,9 @@ CORRUPTION = SuspectClass(
     prior=0.08,
     mechanism="changes, loses or invents bytes of the answer",
     predicts={
-        "through": _any("corrupt", "lost-ending"),
+        "through": _any("corrupt", "lost-ending", "ok"),
         "beyond": _any("ok", "slow"),
+        "same-text": _any("differs"),
         "defect-kind": _any("transport"),
     },
     flips="the same answer past the hop is whole",
