@@ -44,7 +44,10 @@ def pages() -> dict[Path, str]:
     table = f"{before}{CLASSES_BEGIN}{_classes()}{CLASSES_END}{after}"
     deployment = DOCS / "deployment.md"
     keys = re.sub(
-        r"^## `\[+(\w+)\]+`\n.*?(?=^## |\Z)", _section, deployment.read_text(), flags=re.M | re.S
+        r"^## `\[+(\w+)\]+`\n.*?(?=^## |\Z)",
+        _section,
+        deployment.read_text(),
+        flags=re.MULTILINE | re.DOTALL,
     )
     return {DOCS / "cli.md": _command_line(), locate: table, deployment: keys}
 
@@ -58,7 +61,7 @@ def _section(found: re.Match[str]) -> str:
         right = str(rule.check(object())).partition(";")[0] if rule else cells[2]
         return f"| `{cells[1]}` | {right} |"
 
-    return re.sub(r"^\| `(\w+)` \| ([^|]*) \|", row, found[0], flags=re.M)
+    return re.sub(r"^\| `(\w+)` \| ([^|]*) \|", row, found[0], flags=re.MULTILINE)
 
 
 def _command_line() -> str:
