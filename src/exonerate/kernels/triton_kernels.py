@@ -130,7 +130,7 @@ def split_kernel(
     block = tl.program_id(0)
     i = tl.program_id(1)
     b = (block // (KV_HEADS * TILES)).to(tl.int64)  # offsets of a large cache pass int32
-    kv_head = (block // TILES) % KV_HEADS
+    kv_head = ((block // TILES) % KV_HEADS).to(tl.int64)
     length = tl.load(lengths_ptr + b).to(tl.int32)
     start, stop, _ = split_range(length, splits, split_size, i)
     if start >= stop:
