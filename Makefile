@@ -31,9 +31,9 @@ check-wheel: $(STAMP)
 lab: $(STAMP)
 	scripts/lab $(BIN)
 
-# Writes the generated pages again: docs/cli.md.
+# Writes the pages again that repeat the source: docs/cli.md, the classes in docs/locate.md.
 docs: $(STAMP)
-	$(BIN)/python scripts/write_cli_reference.py
+	$(BIN)/python scripts/write_reference.py
 
 # The split-K kernels on torch and in Triton's interpreter; needs no GPU.
 test-kernels: $(KERNELS_STAMP)

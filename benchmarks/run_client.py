@@ -244,6 +244,9 @@ def play_scale(options: argparse.Namespace) -> None:
             "last_event_to_exit_s": round((ended_ns - last_ns) / 1e9, 3),
             "bytes_per_event": round(size / events, 2),
             "cpu_us_per_event": round(cell["instrument"]["cpu_us_per_event"], 2),
+            "cpu_share": round(cell["instrument"]["cpu_share"], 3),
+            "events_per_s": round(cell["output_tokens_per_s"]),
+            "invalid_because": cell["instrument"]["why"],
         }
     )
 

@@ -42,6 +42,7 @@ REFUSED_WORDS = {
     "a path of somebody's machine": "/wor" + "k/",
     "an address of a package registry": "pypi" + r"\.org|python" + r"hosted\.org",
     "a word of how it was made": r"\bsub-?ag" + r"ents?\b|\bwork" + r"tree\b",
+    "a conflict that nobody settled": r"(?m)^<{7} |^>{7} ",
     "a leftover": r"\bFIX" + r"ME\b|\bTO" + r"DO\b",
 }
 REFUSED_PROSE = r"\b(simply|seamless(ly)?|comprehensive|blazing(ly)?|cutting-edge)\b|Note that"

@@ -31,6 +31,8 @@ from exonerate.adapters.performers.observing import (
 from exonerate.adapters.performers.probing import ProbePerformer
 from exonerate.adapters.performers.watching import MetricsPerformer, SocketPerformer
 from exonerate.adapters.player import Performer, ScenePlayer
+from exonerate.adapters.request import api_key, victim_body
+from exonerate.adapters.snapshots import take_snapshot
 from exonerate.adapters.tap import tap_listener
 from exonerate.core.case.redaction import Redactor
 from exonerate.core.change import restorer
@@ -52,8 +54,10 @@ from exonerate.core.scene import (
 )
 from exonerate.errors import ExonerateError
 from exonerate.jobs.ledger_run import Deciders
+from exonerate.jobs.snapshot import SnapshotTaker
 
 DEPLOYMENT_FILE = "exonerate.toml"
+DEPLOYMENT_LETTERS_MAX = 1 << 20
 STATE_FOLDER = ".exonerate"
 LEDGER_PLACE = ".exonerate/ledger.db"
 LEDGER_VARIABLE = "EXONERATE_LEDGER"
@@ -96,13 +100,20 @@ def load_deployment(path: Path) -> Deployment:
         ExonerateError: it is missing, unreadable or wrong.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        with path.open(encoding="utf-8-sig") as file:  # some editors begin a file with a mark
+            text = file.read(DEPLOYMENT_LETTERS_MAX + 1)
     except FileNotFoundError as error:
         raise ExonerateError(
             f"`{path}` does not exist", "write one with `exonerate init URL URL --model M`"
         ) from error
-    except (OSError, UnicodeDecodeError) as error:
-        raise ExonerateError(f"`{path}` cannot be read: {error}", "check the file") from error
+    except UnicodeDecodeError as error:
+        raise ExonerateError(f"`{path}` is not UTF-8 text", "save it as UTF-8") from error
+    except OSError as error:
+        raise ExonerateError(
+            f"`{path}` cannot be read: {error.strerror or error}", "check the file"
+        ) from error
+    if len(text) > DEPLOYMENT_LETTERS_MAX:
+        raise ExonerateError(f"`{path}` is far too long for a deployment file", "check the file")
     return parse_deployment(text, path=str(path), folder=str(path.resolve().parent))
 
 
@@ -275,6 +286,22 @@ def changing(deployment: Deployment) -> Iterator[None]:
 
 def _state_folder(deployment: Deployment) -> Path:
     return Path(deployment.folder) / STATE_FOLDER
+
+
+def check_victim(deployment: Deployment) -> None:
+    """Whether a probe can be sent at all: the victim's key and its own request are there.
+
+    Raises:
+        ExonerateError: one of them is missing.
+    """
+    victim_body(Path(deployment.folder), deployment.victim.request)
+    if deployment.victim.api_key_env is not None:
+        api_key(deployment.victim.api_key_env)
+
+
+def snapshot_taker() -> SnapshotTaker:
+    """Looks at processes and hops of this host."""
+    return take_snapshot
 
 
 def page_reader() -> PageReader:

@@ -15,6 +15,7 @@ from exonerate.core.scene import (
     SampleMetrics,
     Scene,
 )
+from exonerate.errors import ExonerateError
 
 
 def silent(text: str, fraction: float | None) -> None:
@@ -111,3 +112,19 @@ def test_an_interrupted_scene_hands_over_what_it_saw() -> None:
         asyncio.run(run())
     cancelled = caught.value.__cause__
     assert [event.activity for event in getattr(cancelled, "events", [])] == ["quick"]
+
+
+def test_what_the_operator_must_change_comes_out_of_every_group() -> None:
+    """Two activities that lack the same key give one plain error, with what was seen before."""
+
+    async def lacking(activity: Activity, stage: Stage) -> None:
+        stage.emit(activity.name, "begun", {})
+        await asyncio.sleep(0)
+        raise ExonerateError("there is no key", "export it")
+
+    player = ScenePlayer(clock=SystemClock(), performers={RestartService: lacking})
+    twice = tuple(RestartService(name=name, service="good") for name in "ab")
+    scene = Scene(id="s", why="test", activities=twice, time_limit_s=5.0)
+    with pytest.raises(ExonerateError, match="there is no key") as caught:
+        asyncio.run(player.play(scene, silent))
+    assert [event.kind for event in caught.value.events] == ["begun", "begun"]  # type: ignore[attr-defined]  # set by the player

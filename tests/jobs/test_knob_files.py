@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from exonerate.adapters.clock import SystemClock
 from exonerate.adapters.ledger import open_ledger
 from exonerate.core.deployment.model import Deployment, Knob, Service
 from exonerate.errors import ExonerateError
-from exonerate.jobs.knob_files import knob_file, knob_named
+from exonerate.jobs.knob_files import knob_file, knob_named, read_bytes
 
 
 def deployment(folder: Path, *names: str) -> Deployment:
@@ -45,3 +46,13 @@ def test_a_file_without_a_history_was_not_edited_since(tmp_path: Path) -> None:
     ledger = open_ledger(tmp_path / "ledger.db", clock=SystemClock())
     found = knob_file(site, site.knobs[0], ledger)
     assert (found.edited_since, found.standing, found.changes) == (False, None, ())
+
+
+@pytest.mark.parametrize("kind", ["missing", "pipe", "device"])
+def test_only_a_regular_file_is_read(tmp_path: Path, kind: str) -> None:
+    """A pipe or a device could have no end; it is named instead."""
+    path = Path("/dev/zero") if kind == "device" else tmp_path / "serve.sh"
+    if kind == "pipe":
+        os.mkfifo(path)
+    with pytest.raises(ExonerateError, match=str(path)):
+        read_bytes(path)

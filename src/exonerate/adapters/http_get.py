@@ -1,13 +1,16 @@
 """One small GET, for metrics pages and health checks; never for probes.
 
 The standard library's client runs in a thread: these pages are read a few times a second at
-most, and no timing is taken from them beyond "how long did the page take".
+most, and no timing is taken from them beyond "how long did the page take". A page that trickles
+in for ever would keep its thread, and with it the program, so its connection is cut at the limit.
 """
 
 from __future__ import annotations
 
 import asyncio
 import http.client
+import socket
+from contextlib import suppress
 from urllib.parse import urlsplit
 
 from exonerate.core.ports import Page
@@ -18,28 +21,57 @@ BODY_LIMIT = 8 << 20
 
 async def get_page(url: str, *, timeout_s: float) -> Page:
     """GET `url`; a failure is an observation and comes back in `error`."""
+    fetch = _Fetch(url, timeout_s)
     try:
-        return await asyncio.wait_for(
-            asyncio.to_thread(_get, url, timeout_s), timeout=2 * timeout_s + 1
-        )
+        async with asyncio.timeout(2 * timeout_s + 1):
+            return await asyncio.to_thread(fetch.page)
     except TimeoutError:
-        return Page(None, "", f"no answer within {timeout_s:g} s")
-
-
-def _get(url: str, timeout_s: float) -> Page:
-    parts = urlsplit(url)
-    kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-    assert parts.hostname is not None
-    connection = kind(parts.hostname, parts.port, timeout=timeout_s)
-    target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    try:
-        connection.request("GET", target, headers={"User-Agent": USER_AGENT})
-        answer = connection.getresponse()
-        text = answer.read(BODY_LIMIT).decode("utf-8", "replace")
-        return Page(answer.status, text, None, tuple(answer.getheaders()))
-    except TimeoutError:
-        return Page(None, "", f"no answer within {timeout_s:g} s")
-    except (OSError, http.client.HTTPException) as error:
-        return Page(None, "", str(error) or type(error).__name__)
+        return _late(timeout_s)
     finally:
-        connection.close()
+        fetch.cut()
+
+
+class _Fetch:
+    """One GET in a thread, which another thread can cut off."""
+
+    def __init__(self, url: str, timeout_s: float) -> None:
+        parts = urlsplit(url)
+        secure = parts.scheme == "https"
+        kind = http.client.HTTPSConnection if secure else http.client.HTTPConnection
+        assert parts.hostname is not None
+        self._connection = kind(parts.hostname, parts.port, timeout=timeout_s)
+        self._target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        self._timeout_s = timeout_s
+        self._is_cut = False
+        self._socket: socket.socket | None = None
+
+    def page(self) -> Page:
+        """The page, or why there is none."""
+        connection = self._connection
+        try:
+            connection.connect()
+            self._socket = connection.sock  # the answer takes it away from the connection
+            if self._is_cut:
+                return _late(self._timeout_s)
+            connection.request("GET", self._target, headers={"User-Agent": USER_AGENT})
+            answer = connection.getresponse()
+            text = answer.read(BODY_LIMIT).decode("utf-8", "replace")
+            return Page(answer.status, text, None, tuple(answer.getheaders()))
+        except TimeoutError:
+            return _late(self._timeout_s)
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            # ValueError: a host name or a target that cannot be put into a request.
+            return Page(None, "", str(error) or type(error).__name__)
+        finally:
+            connection.close()
+
+    def cut(self) -> None:
+        """End the exchange wherever it is; does nothing to one that has ended."""
+        self._is_cut = True
+        if self._socket is not None:
+            with suppress(OSError):
+                self._socket.shutdown(socket.SHUT_RDWR)
+
+
+def _late(timeout_s: float) -> Page:
+    return Page(None, "", f"no answer within {timeout_s:g} s")

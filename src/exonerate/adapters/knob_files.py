@@ -28,6 +28,9 @@ def read_knob(deployment: Deployment, knob: Knob) -> KnobReading:
     """Read one knob; that its file cannot be read or understood is part of the answer."""
     path = Path(deployment.folder) / knob.file
     try:
+        if path.exists() and not path.is_file():
+            # A pipe or a device could have no end.
+            return KnobReading(knob, None, None, f"`{knob.file}`: not a regular file")
         written = effective_value(path.read_bytes(), knob)
     except OSError as error:
         return KnobReading(knob, None, None, f"`{knob.file}`: {error.strerror}")

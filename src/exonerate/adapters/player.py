@@ -15,6 +15,7 @@ from exonerate.core.instant import NS_PER_S
 from exonerate.core.json_types import JsonObject
 from exonerate.core.ports import Clock, Progress
 from exonerate.core.scene import Activity, Event, Scene, Stall
+from exonerate.errors import ExonerateError
 
 
 class ActivityFailed(Exception):
@@ -60,13 +61,19 @@ class ScenePlayer:
         Ends when every activity that is not in the background has ended, or at the scene's limit
         in time, which is then an event of kind ``failed`` of the activity ``scene``. Whatever
         interrupts the scene carries what was seen so far in its attribute `events`.
+
+        Raises:
+            ExonerateError: the operator must change something before the scene can be played.
         """
         playing = _Playing(scene, self._performers, self._clock, progress)
         try:
             await playing.run()
         except BaseException as interruption:
-            interruption.events = _in_order(playing.stage.events)  # type: ignore[attr-defined]  # read by the driver
-            raise
+            cause = _of_the_operator(interruption) or interruption
+            cause.events = _in_order(playing.stage.events)  # type: ignore[attr-defined]  # read by the driver
+            if cause is interruption:
+                raise
+            raise cause from interruption
         return _in_order(playing.stage.events)
 
 
@@ -146,6 +153,16 @@ class _Playing:
         if activity.start_s > 0:
             await asyncio.sleep(activity.start_s)
         return True
+
+
+def _of_the_operator(raised: BaseException) -> ExonerateError | None:
+    """The operator's error inside the groups that activities raise, if nothing else is there."""
+    if isinstance(raised, ExonerateError):
+        return raised
+    if not isinstance(raised, BaseExceptionGroup):
+        return None
+    causes = [_of_the_operator(inner) for inner in raised.exceptions]
+    return causes[0] if all(causes) else None
 
 
 def is_background(activity: Activity) -> bool:

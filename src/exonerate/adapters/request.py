@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 from dataclasses import dataclass
+from pathlib import Path
 
 from exonerate.adapters.address import Address
 from exonerate.core.scene import RequestRecipe
@@ -50,10 +52,35 @@ def authorization(recipe: RequestRecipe) -> dict[str, str]:
     """The header with the key; raises ExonerateError when its variable is not set."""
     if recipe.api_key_env is None:
         return {}
-    key = os.environ.get(recipe.api_key_env)
-    if not key:
+    return {"authorization": f"Bearer {api_key(recipe.api_key_env)}"}
+
+
+def api_key(variable: str) -> str:
+    """The key in that variable; raises ExonerateError when there is none that can be sent."""
+    key = os.environ.get(variable, "")
+    if not key or not key.isprintable():
         raise ExonerateError(
-            f"the environment variable `{recipe.api_key_env}` holds no API key",
-            f"export {recipe.api_key_env}=…, or take `api_key_env` out of the deployment file",
+            f"the environment variable `{variable}` holds no API key",
+            f"export {variable}=…, or take `api_key_env` out of the deployment file",
         )
-    return {"authorization": f"Bearer {key}"}
+    return key
+
+
+def victim_body(folder: Path, reference: str | None) -> bytes | None:
+    """The victim's own request body; None where the deployment names none.
+
+    Raises:
+        ExonerateError: its file cannot be read.
+    """
+    if reference is None:
+        return None
+    path = folder / reference
+    try:
+        if not path.is_file():
+            raise FileNotFoundError(errno.ENOENT, "there is no such file")
+        return path.read_bytes()
+    except OSError as error:
+        raise ExonerateError(
+            f"the victim's request `{path}` cannot be read: {error.strerror}",
+            "correct `request` in the section `[victim]`, or take it out",
+        ) from error

@@ -92,10 +92,15 @@ def value_or_reason(content: bytes, knob: Knob) -> tuple[str | None, str | None]
 
 
 def read_bytes(path: Path) -> bytes:
-    """The bytes of a file; raises ExonerateError."""
+    """The bytes of a regular file: a pipe or a device could have no end.
+
+    Raises:
+        ExonerateError: there is none, or it cannot be read.
+    """
+    hint = "correct `file` of the knob, or the path"
     try:
+        if path.exists() and not path.is_file():
+            raise ExonerateError(f"`{path}` is not a regular file", hint)
         return path.read_bytes()
     except OSError as error:
-        raise ExonerateError(
-            f"`{path}` cannot be read: {error.strerror}", "correct `file` of the knob, or the path"
-        ) from error
+        raise ExonerateError(f"`{path}` cannot be read: {error.strerror}", hint) from error

@@ -58,7 +58,7 @@ async def look_at_hop(hop: Hop, get: PageReader, read_counters: CounterReader) -
     elif metrics_page is not None:
         metrics_error = metrics_page.error or f"HTTP status {metrics_page.status}"
     headers = {name.lower(): value for name, value in models_page.headers}
-    server = next((headers[name] for name in SERVER_HEADERS if name in headers), None)
+    server = next((_printed(headers[name]) for name in SERVER_HEADERS if name in headers), None)
     return HopView(
         name=hop.name,
         url=hop.url,
@@ -116,9 +116,16 @@ def _models(page: Page) -> tuple[str, ...]:
         return ()
     try:
         listed = json.loads(page.text)["data"]
-        return tuple(str(entry["id"]) for entry in listed)
-    except (ValueError, KeyError, TypeError):
+        return tuple(_printed(str(entry["id"])) for entry in listed)
+    except (ValueError, KeyError, TypeError, RecursionError):
         return ()
+
+
+def _printed(text: str) -> str:
+    """What a hop says of itself, without letters that would steer a terminal."""
+    return "".join(
+        letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text
+    )
 
 
 def _guess(url: str, number: int, count: int) -> Hop:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import signal
 import socket
 import subprocess
 from collections.abc import Iterator
@@ -114,6 +115,23 @@ def test_a_service_that_ran_before_is_adopted(site: Any, last: str) -> None:
         asyncio.run(ours.stop(site.service))
         assert process.wait(10) is not None
         assert not is_listening(site.port)
+
+
+def test_a_process_that_is_about_to_be_gone_is_not_a_stranger(site: Any) -> None:
+    """Its memory, and with it its command line, goes before its port: a stop waits for both."""
+    server = site.folder / "server.py"
+    # While the kernel takes back this much, there is time to look.
+    small_pages = "import ctypes; ctypes.CDLL(None).prctl(41, 1, 0, 0, 0)\n"
+    ballast = "ballast = bytearray(b'x') * (256 << 20)\n"
+    server.write_text(small_pages + ballast + server.read_text())
+    with started_by_hand(site, "./serve.sh"):
+        ours = services(site)
+        ending = ours.members(site.service)
+        for pid in ending:
+            os.kill(pid, signal.SIGKILL)
+        while is_listening(site.port):
+            assert ours.members(site.service) <= ending
+        assert not ours.members(site.service)
 
 
 def test_an_adopted_service_is_recognised_although_a_flag_changed(site: Any) -> None:

@@ -167,3 +167,30 @@ def test_a_damaged_line_never_crashes(line: str, replacement: str) -> None:
     """Any line of a good file may be replaced by anything."""
     key = line.split("=")[0]
     accepted_or_explained(FULL.replace(line, f"{key}= {replacement}", 1))
+
+
+def hop(name: str, behind: str) -> str:
+    """A hop behind another."""
+    return f'[[hop]]\nname = "{name}"\nrole = "proxy"\nurl = "http://h:1"\nbehind = {behind}\n'
+
+
+HEAD = '[deployment]\nmodel = "m"\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (HEAD + hop("a", '"b"') + hop("b", '"a"'), "in a circle: a, b"),
+        (HEAD + hop("a", '"c"') + hop("b", '"a"') + hop("c", '"b"'), "in a circle: a, b, c"),
+        (HEAD + '[[hop]]\nname = "a"\nrole = "proxy"\nurl = "http://h"\n'
+         + hop("b", '["a", "a"]'), "names a hop twice"),
+        (HEAD + "[victim]\nrounds = " + "9" * 5000, "too many digits"),
+        (HEAD + "x = " + "[" * 5000 + "]" * 5000, "nested too deep"),
+    ],
+    ids=["circle", "circle of three", "twice", "digits", "nesting"],
+)  # fmt: skip
+def test_what_cannot_be_a_path_or_a_file_is_refused_in_words(text: str, problem: str) -> None:
+    """Also what makes the reader of TOML itself give up."""
+    with pytest.raises(ExonerateError, match=problem) as caught:
+        parse_deployment(text, path="exonerate.toml", folder="/")
+    assert caught.value.hint

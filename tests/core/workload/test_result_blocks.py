@@ -27,9 +27,26 @@ wide_gaps = st.lists(st.integers(0, 2**60), min_size=1, max_size=20).map(
 
 
 @st.composite
+def shared_reads(draw: st.DrawFn, events: int) -> tuple[CoalescedRead, ...]:
+    """Reads that brought several of so many events, in order."""
+    found: list[CoalescedRead] = []
+    at = 0
+    while events - at >= 2 and draw(st.booleans()):
+        first = draw(st.integers(at, events - 2))
+        size = draw(st.integers(2, events - first))
+        found.append(CoalescedRead(first, size, draw(st.integers(0, 2**32 - 1))))
+        at = first + size
+    return tuple(found)
+
+
+@st.composite
 def records(draw: st.DrawFn) -> RequestRecord:
     """Any record."""
     gap_values = draw(gaps | wide_gaps)
+    coalesced = draw(shared_reads(len(gap_values)))
+    for read in coalesced:
+        for event in range(read.first_event + 1, read.first_event + read.events):
+            gap_values[event] = 0
     return RequestRecord(
         cell=draw(st.integers(0, 99)),
         index=draw(counts),
@@ -44,16 +61,7 @@ def records(draw: st.DrawFn) -> RequestRecord:
         finish_reason=draw(st.sampled_from(["", "stop", "length"])),
         gaps_ns=gap_values,
         lateness_us=array("H", draw(st.lists(st.integers(0, 65535), max_size=20))),
-        coalesced=tuple(
-            draw(
-                st.lists(
-                    st.builds(
-                        CoalescedRead, counts, st.integers(2, 65535), st.integers(0, 2**32 - 1)
-                    ),
-                    max_size=3,
-                )
-            )
-        ),
+        coalesced=coalesced,
     )
 
 

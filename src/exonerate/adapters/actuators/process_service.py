@@ -213,9 +213,11 @@ class ProcessServices:
         members: set[int] = set()
         for pid in sorted(holders):
             root = _root(pid, pattern)
-            if root is None:
+            if root is not None:
+                members |= descendants(root)
+            elif command_line(pid):
                 raise _stranger(service, port, pid)
-            members |= descendants(root)
+            # One without a command line is ending: the kernel takes its memory before its sockets.
         return members
 
     def _identities(self, pids: Collection[int]) -> list[ProcessIdentity]:

@@ -15,6 +15,7 @@ from exonerate.core.deployment.settings_export import arguments_of, main_command
 from exonerate.core.deployment.settings_shell_commands import script_of
 
 SHELLS = frozenset({"sh", "bash", "dash"})
+SCRIPT_BYTES_MAX = 1 << 20
 WORDS_MIN = 2
 WORDS_CHANGED_MAX = 2
 """The script may have been edited since: one flag and its value may differ."""
@@ -62,7 +63,12 @@ class StartPattern:
 def _literal_words(script: Path) -> tuple[str, ...]:
     """The words of the command a script ends in, as far as they are literal."""
     try:
-        command = main_command(script_of(script.read_text(errors="surrogateescape")))
+        if not script.is_file() or script.stat().st_size > SCRIPT_BYTES_MAX:
+            return ()
+        content = script.read_bytes()
+        if b"\0" in content:
+            return ()  # a program, no script
+        command = main_command(script_of(content.decode(errors="surrogateescape")))
     except (OSError, UnprovableSetting):
         return ()
     if command is None:

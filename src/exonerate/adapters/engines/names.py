@@ -7,6 +7,7 @@ series and some stacks turn ``:`` into ``_``.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import entry_points
@@ -62,6 +63,8 @@ def canonical_values(
     """
     totals: dict[str, float] = {}
     for name, value in samples:
+        if not math.isfinite(value):
+            continue  # "no value" in the exposition format; a count of it would poison the sums
         totals[name.replace(":", "_")] = totals.get(name.replace(":", "_"), 0.0) + value
     best_kind: str | None = None
     best: dict[str, float] = {}

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from exonerate.adapters.load import play_cell
 from exonerate.adapters.player import ActivityFailed, Stage
+from exonerate.adapters.request import victim_body
 from exonerate.core.scene import Activity, LoadCell
 
 
@@ -22,8 +23,7 @@ class LoadPerformer:
         """One ``cell`` event with a row for each request."""
         assert isinstance(activity, LoadCell)
         stage.progress(f"{activity.name}: {activity.requests} requests", None)
-        reference = activity.request.body_ref
-        body = None if reference is None else (self._folder / reference).read_bytes()
+        body = victim_body(self._folder, activity.request.body_ref)
         cell = replace(activity, url=self._urls.get(activity.hop, activity.url))
         measured = await play_cell(cell, clock=stage.clock, body=body)
         stage.emit(activity.name, "cell", measured)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from exonerate.adapters.player import ActivityFailed, Stage, is_background, seconds_since
 from exonerate.adapters.prober import StallWatch, play_session
+from exonerate.adapters.request import victim_body
 from exonerate.core.json_types import JsonObject
 from exonerate.core.scene import Activity, ProbeSession, Stall
 from exonerate.core.wire.exchange import Exchange
@@ -45,7 +46,7 @@ class ProbePerformer:
             emit=run.on_exchange,
             stall=watch,
             give_up=run.give_up if trigger else None,
-            body=self._body(activity),
+            body=victim_body(self._folder, activity.request.body_ref),
         )
         if not run.last_was_complete:
             raise ActivityFailed("a round did not complete")
@@ -53,10 +54,6 @@ class ProbePerformer:
     def _as_written(self, activity: ProbeSession) -> ProbeSession:
         request = replace(activity.request, headers=(*activity.request.headers, *self._headers))
         return replace(activity, url=self._urls.get(activity.hop, activity.url), request=request)
-
-    def _body(self, activity: ProbeSession) -> bytes | None:
-        reference = activity.request.body_ref
-        return None if reference is None else (self._folder / reference).read_bytes()
 
 
 class _ProbeRun:

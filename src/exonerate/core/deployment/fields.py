@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -30,27 +31,54 @@ def _is_text(value: object) -> str | None:
     return None if ok else "a non-empty text in quotes"
 
 
+def _is_name(value: object) -> str | None:
+    ok = _is_text(value) is None and isinstance(value, str) and value.isprintable()
+    return None if ok else "a non-empty text of one line in quotes"
+
+
+def _is_file_name(value: object) -> str | None:
+    """A name that also names files of ours."""
+    ok = _is_name(value) is None and isinstance(value, str) and "/" not in value
+    return None if ok and value not in (".", "..") else "a name without `/` in quotes"
+
+
 def _is_bool(value: object) -> str | None:
     return None if isinstance(value, bool) else "true or false"
 
 
-def _is_url(value: object) -> str | None:
-    expected = "a URL like `http://127.0.0.1:8000`"
-    if not isinstance(value, str):
-        return expected
+URL_EXPECTED = "a URL like `http://127.0.0.1:8000`"
+
+
+def url_problem(value: object) -> str | None:
+    """What would be right when this is no URL that a request can be sent to, else None."""
+    if not isinstance(value, str) or not _is_bare(value):
+        return URL_EXPECTED
     try:
         parts = urlsplit(value)
         port = parts.port
     except ValueError:
-        return f"{expected}; its port is 1 to 65535"
+        return f"{URL_EXPECTED}; its port is 1 to 65535"
     if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
-        return expected
+        return URL_EXPECTED
+    try:
+        # As the resolver will: a label has 1 to 63 letters (RFC 1035, 2.3.4).
+        parts.hostname.encode("idna")
+    except UnicodeError:
+        return f"{URL_EXPECTED}; each part of a host name has 1 to 63 letters"
+    if not (parts.path + parts.query).isascii():
+        return f"{URL_EXPECTED}; other letters in its path as %-escapes"
     return None
+
+
+def _is_bare(value: str) -> bool:
+    """Whether the text has no blank and nothing that does not print: it goes into a request."""
+    return value.isprintable() and not any(letter.isspace() for letter in value)
 
 
 def _is_path(value: object) -> str | None:
     ok = isinstance(value, str) and value.startswith("/") and not value.startswith("//")
-    return None if ok else "a path like `/v1/chat/completions`"
+    ok = ok and isinstance(value, str) and value.isascii() and _is_bare(value)
+    return None if ok else "a path like `/v1/chat/completions`, other letters as %-escapes"
 
 
 def _one_of(*allowed: str) -> Check:
@@ -86,9 +114,16 @@ def _is_text_or_list(value: object) -> str | None:
     return None if _is_text_list(value) is None else 'a name or a list of names like ["router"]'
 
 
+_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+"""A token (RFC 9110, 5.6.2)."""
+_HEADER_VALUE = re.compile(r"[\t\x20-\x7e\xa0-\xff]*")
+"""What goes on the wire as one byte a letter (RFC 9110, 5.5)."""
+
+
 def _is_header_table(value: object) -> str | None:
     ok = isinstance(value, dict) and all(
-        isinstance(item, str) and "\n" not in item and "\r" not in item for item in value.values()
+        _HEADER_NAME.fullmatch(name) and isinstance(item, str) and _HEADER_VALUE.fullmatch(item)
+        for name, item in value.items()
     )
     return None if ok else 'a table of texts like { "x-team" = "search" }'
 
@@ -130,18 +165,18 @@ def _strip_slash(value: object) -> str:
 FieldTable: TypeAlias = dict[str, FieldRule]
 
 DEPLOYMENT_FIELDS: FieldTable = {
-    "name": FieldRule(_is_text),
-    "model": FieldRule(_is_text, required=True),
+    "name": FieldRule(_is_name),
+    "model": FieldRule(_is_name, required=True),
 }
 HOP_FIELDS: FieldTable = {
-    "name": FieldRule(_is_text, required=True),
+    "name": FieldRule(_is_name, required=True),
     "role": FieldRule(_one_of("proxy", "router", "prefill", "decode", "engine"), required=True),
-    "url": FieldRule(_is_url, _strip_slash, required=True),
-    "kind": FieldRule(_is_text),
-    "metrics": FieldRule(_is_url),
-    "health": FieldRule(_is_url),
+    "url": FieldRule(url_problem, _strip_slash, required=True),
+    "kind": FieldRule(_is_name),
+    "metrics": FieldRule(url_problem),
+    "health": FieldRule(url_problem),
     "log": FieldRule(_is_text),
-    "tap": FieldRule(_is_url),
+    "tap": FieldRule(url_problem),
     "behind": FieldRule(_is_text_or_list, _names),
 }
 VICTIM_FIELDS: FieldTable = {
@@ -160,16 +195,16 @@ VICTIM_FIELDS: FieldTable = {
     "api_key_env": FieldRule(_is_text),
 }
 SERVICE_FIELDS: FieldTable = {
-    "name": FieldRule(_is_text, required=True),
+    "name": FieldRule(_is_file_name, required=True),
     "hop": FieldRule(_is_text),
     "start": FieldRule(_is_text_list, _names),
     "unit": FieldRule(_is_text),
     "manager": FieldRule(_one_of("system", "user")),
-    "ready": FieldRule(_is_url),
+    "ready": FieldRule(url_problem),
     "ready_timeout_s": FieldRule(_seconds(0.1, 86400), float),  # type: ignore[arg-type]  # checked
 }
 KNOB_FIELDS: FieldTable = {
-    "name": FieldRule(_is_text, required=True),
+    "name": FieldRule(_is_name, required=True),
     "service": FieldRule(_is_text, required=True),
     "file": FieldRule(_is_text, required=True),
     "form": FieldRule(

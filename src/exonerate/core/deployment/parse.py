@@ -27,12 +27,7 @@ def parse_deployment(text: str, *, path: str, folder: str) -> Deployment:
     Raises:
         ExonerateError: at the first thing that is wrong, with line, key and what would be right.
     """
-    try:
-        tables: dict[str, Any] = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ExonerateError(
-            f"{path}: not valid TOML: {error}", "compare with what `exonerate init` writes"
-        ) from error
+    tables = _tables(text, path)
     reader = _Reader(path, key_lines(text))
     for name in tables:
         reader.refuse_unknown(name, SECTIONS, (name,), "section")
@@ -51,6 +46,20 @@ def parse_deployment(text: str, *, path: str, folder: str) -> Deployment:
     )
     _check_references(deployment, reader)
     return deployment
+
+
+def _tables(text: str, path: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        why = str(error)
+    except ValueError:
+        why = "it holds a number of too many digits"
+    except RecursionError:
+        why = "its values are nested too deep"
+    raise ExonerateError(
+        f"{path}: not valid TOML: {why}", "compare with what `exonerate init` writes"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +88,7 @@ class _Reader:
         if name in known:
             return
         near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-        hint = f"did you mean `{near[0]}`?" if near else "known are: " + ", ".join(known)
+        hint = f"did you mean `{near[0]}`?" if near else _known(what, known)
         raise self.error(where, f"unknown {what} `{name}`", hint)
 
     def section(self, name: str, found: object) -> list[dict[str, Any]]:
@@ -112,6 +121,10 @@ class _Reader:
         return values
 
 
+def _known(what: str, known: Mapping[str, object]) -> str:
+    return "known are: " + ", ".join(known) if known else f"the file has no {what.split()[0]} yet"
+
+
 def _with_places(hops: tuple[Hop, ...]) -> tuple[Hop, ...]:
     """Fill in `behind`: the previous hop, or for engines in a row the hop before the row."""
     placed: list[Hop] = []
@@ -131,16 +144,41 @@ def _check_references(deployment: Deployment, reader: _Reader) -> None:
     service_names = _unique([service.name for service in deployment.services], "service", reader)
     _unique([knob.name for knob in deployment.knobs], "knob", reader)
     for index, hop in enumerate(deployment.hops):
+        if len(set(hop.behind)) < len(hop.behind):
+            raise reader.error(
+                ("hop", index, "behind"),
+                f"hop `{hop.name}` names a hop twice in `behind`",
+                "name each once",
+            )
         for name in hop.behind:
             reader.refuse_unknown(name, hop_names, ("hop", index, "behind"), "hop in `behind`:")
             if name == hop.name:
                 raise reader.error(
                     ("hop", index, "behind"), f"hop `{name}` is behind itself", "name another hop"
                 )
+    _check_path(deployment, reader)
     for index, service in enumerate(deployment.services):
         _check_service(service, index, reader, hop_names)
     for index, knob in enumerate(deployment.knobs):
         reader.refuse_unknown(knob.service, service_names, ("knob", index, "service"), "service")
+
+
+def _check_path(deployment: Deployment, reader: _Reader) -> None:
+    """Refuse hops that are behind one another: a request would never reach an engine."""
+    behind = {hop.name: set(hop.behind) for hop in deployment.hops}
+    while ready := [name for name, before in behind.items() if not before]:
+        for name in ready:
+            del behind[name]
+        for before in behind.values():
+            before.difference_update(ready)
+    if not behind:
+        return
+    index = next(i for i, hop in enumerate(deployment.hops) if hop.name in behind)
+    raise reader.error(
+        ("hop", index, "behind"),
+        "hops are behind each other in a circle: " + ", ".join(behind),
+        "`behind` names the hop towards the client; leave it out at the first hop",
+    )
 
 
 def _check_service(

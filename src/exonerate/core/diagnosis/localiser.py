@@ -95,14 +95,21 @@ def _convicted(judgement: Judgement) -> bool:
         for rating in judgement.ratings[1:]
         if rating.suspect.suspect_class.prior >= top.suspect.suspect_class.prior
     ]
-    if not all(_ruled_out(rival) for rival in rivals) or _scenes_with_symptom(judgement) < 2:
-        return False
-    if is_engine(next(h for h in judgement.deployment.hops if h.name == top.suspect.hop)):
-        return judgement.times("through") >= FLIPS_MIN
-    if top.suspect.suspect_class.slug == "stale-reuse":
+    if judgement.top_is("stale-reuse"):
+        # The path is sound by itself; what flips is the idle time, seen on both sides of it.
         return judgement.times("closed-while-idle") >= FLIPS_MIN
-    if judgement.times("same-text") >= CONTENT_TIMES_MIN:
+    if not all(_ruled_out(rival) for rival in rivals):
+        return False
+    if judgement.top_is("corruption") and judgement.times("same-text") >= CONTENT_TIMES_MIN:
         return True
+    return _scenes_with_symptom(judgement) >= 2 and _repeated(judgement)
+
+
+def _repeated(judgement: Judgement) -> bool:
+    """The symptom often enough, and its flips where the suspect can be bypassed."""
+    top = judgement.top.suspect
+    if is_engine(next(h for h in judgement.deployment.hops if h.name == top.hop)):
+        return judgement.times("through") >= FLIPS_MIN
     return _flips(judgement) and _scope_known(judgement)
 
 

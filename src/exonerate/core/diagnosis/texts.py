@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from exonerate.core.deployment.model import Deployment, Hop
-from exonerate.core.deployment.topology import before, beyond, entry_hop, probeable
+from exonerate.core.deployment.topology import beyond, entry_hop, probeable
 from exonerate.core.diagnosis.facts import Facts, Session
 from exonerate.core.diagnosis.suspect import Observation
 
@@ -17,15 +17,14 @@ AGAIN = "content-again@"
 
 
 def same_text(hop: Hop, facts: Facts, deployment: Deployment) -> Observation | None:
-    """`same` or `differs`: texts through the hop against texts past it, round by round."""
+    """`same` or `differs`: texts asked for at the hop against those past it, round by round."""
     past = {h.name for h in beyond(deployment, hop.name) if probeable(h)}
-    passing = {h.name for h in before(deployment, hop.name)}
     compared = differing = 0
     for scene in {s.scene for s in facts.sessions if s.plan.name.startswith("content")}:
         own = [s for s in facts.sessions if s.scene == scene]
         reference = _texts([s for s in own if _is_content(s) and s.hop in past])
         again = _texts([s for s in own if s.plan.name.startswith(AGAIN)])
-        through = _texts([s for s in own if _is_content(s) and s.hop in passing])
+        through = _texts([s for s in own if _is_content(s) and s.hop == hop.name])
         for number, texts in through.items():
             settled = reference.get(number, set()) | again.get(number, set())
             if number not in again or len(settled) != 1 or not texts:

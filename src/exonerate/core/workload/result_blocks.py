@@ -6,16 +6,17 @@ A file is `MAGIC` followed by blocks. A block is a kind (1 byte), the payload's 
 the payload. A file that was cut off ends with its last whole block.
 
 - ``J`` is a JSON object with a key `type`: `header`, `cell`, `cell_end`, `engine`, `note`.
-- ``R`` is one request: the struct `_REQUEST` below, then, when `events` > 0:
+- ``R`` is one request: the struct `_REQUEST` below, then
 
-  - the arrival of each meaningful event as a u32 of nanoseconds after the event before it; the
-    first one counts from `begun_ns`. With flag `WIDE` (a gap of 4.29 s or more) they are u64;
-  - the lateness of each read, u16 in microseconds (65535 is "or more"): how long after the
-    kernel's stamp of its newest bytes the read came;
-  - with flag `COALESCED`, for each read that brought several events: u32 index of its first event,
-    u16 number of events, u32 nanoseconds (4294967295 is "or more") between the last moment at
-    which nothing was there to read and the stamp. The stamps of all but the last of these events
-    are known only to lie in that span.
+  - with flag `COALESCED` the number (u32) of reads that brought several events, and for each of
+    them: u32 index of its first event, u16 number of events, u32 nanoseconds (4294967295 is "or
+    more") between the last moment at which nothing was there to read and the stamp. The stamps of
+    all but the last of these events are known only to lie in that span;
+  - the arrival of each event as a u32 of nanoseconds after the event before it; the first one
+    counts from `begun_ns`. Events that share the stamp of the one before them, because they came
+    in its read, are left out. With flag `WIDE` (a gap of 4.29 s or more) these are u64;
+  - the number (u32) of reads and the lateness of each, u16 in microseconds (65535 is "or more"):
+    how long after the kernel's stamp of its newest bytes the read came.
 
 Stamps are monotonic nanoseconds of the machine that ran the load. A stamp that never came is 0.
 """
@@ -26,7 +27,7 @@ import io
 import struct
 import sys
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import BinaryIO, cast
@@ -51,7 +52,6 @@ _U32_MAX = 0xFFFFFFFF
 _BLOCK = struct.Struct("<cI")
 _REQUEST = struct.Struct("<HHIQQQQQQQHBBIIIIIIII3s12s")
 _COALESCED_READ = struct.Struct("<IHI")
-_U16_MAX = 0xFFFF
 assert sys.byteorder == "little", "the arrays below are written in the machine's order"
 
 
@@ -162,17 +162,43 @@ def encode_request(record: RequestRecord) -> bytes:
         record.end.encode(),
         record.finish_reason.encode()[:12],
     )
-    pieces = [fixed, gaps.tobytes(), len(record.lateness_us).to_bytes(4, "little")]
-    pieces.append(record.lateness_us.tobytes())
+    pieces = [fixed]
     if record.coalesced:
+        pieces.append(len(record.coalesced).to_bytes(4, "little"))
         pieces.extend(
-            _COALESCED_READ.pack(
-                read.first_event, min(read.events, _U16_MAX), min(read.span_ns, _U32_MAX)
-            )
+            _COALESCED_READ.pack(read.first_event, read.events, min(read.span_ns, _U32_MAX))
             for read in record.coalesced
         )
+        gaps = _without_shared(gaps, record.coalesced)
+    pieces.append(gaps.tobytes())
+    pieces.append(len(record.lateness_us).to_bytes(4, "little"))
+    pieces.append(record.lateness_us.tobytes())
     payload = b"".join(pieces)
     return _BLOCK.pack(b"R", len(payload)) + payload
+
+
+def _without_shared(gaps: array[int], coalesced: Sequence[CoalescedRead]) -> array[int]:
+    """The gaps without the zeros of events that came in the read of the one before."""
+    kept = array(gaps.typecode)
+    at = 0
+    for read in coalesced:
+        kept.extend(gaps[at : read.first_event + 1])
+        at = read.first_event + read.events
+    kept.extend(gaps[at:])
+    return kept
+
+
+def _with_shared(kept: array[int], coalesced: Sequence[CoalescedRead]) -> array[int]:
+    """The other way round."""
+    gaps = array(kept.typecode)
+    at = 0
+    for read in coalesced:
+        end = at + read.first_event + 1 - len(gaps)
+        gaps.extend(kept[at:end])
+        gaps.extend([0] * (read.events - 1))
+        at = end
+    gaps.extend(kept[at:])
+    return gaps
 
 
 def decode_blocks(content: bytes) -> Iterator[JsonObject | RequestRecord]:
@@ -233,16 +259,20 @@ def _decode_request(payload: bytes) -> RequestRecord:
         lateness_us=array("H"),
     )
     at = _REQUEST.size
-    size = events * record.gaps_ns.itemsize
+    if flags & COALESCED:
+        count = int.from_bytes(payload[at : at + 4], "little")
+        end = at + 4 + count * _COALESCED_READ.size
+        entries = _COALESCED_READ.iter_unpack(payload[at + 4 : end])
+        record.coalesced = tuple(CoalescedRead(*numbers) for numbers in entries)
+        at = end
+    shared = sum(read.events - 1 for read in record.coalesced)
+    size = (events - shared) * record.gaps_ns.itemsize
     record.gaps_ns.frombytes(payload[at : at + size])
+    if shared:
+        record.gaps_ns = _with_shared(record.gaps_ns, record.coalesced)
     at += size
     reads = int.from_bytes(payload[at : at + 4], "little")
     record.lateness_us.frombytes(payload[at + 4 : at + 4 + 2 * reads])
-    at += 4 + 2 * reads
-    if flags & COALESCED:
-        record.coalesced = tuple(
-            CoalescedRead(*numbers) for numbers in _COALESCED_READ.iter_unpack(payload[at:])
-        )
     return record
 
 

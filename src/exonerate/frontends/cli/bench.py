@@ -6,7 +6,6 @@ load generator and would lie in memory beside it.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import sys
 from dataclasses import replace
@@ -31,6 +30,7 @@ from exonerate.errors import ExonerateError
 from exonerate.frontends.cli import exit_status
 from exonerate.frontends.cli.bench_options import BenchOptions, Limits, Numbers, Time
 from exonerate.frontends.cli.bench_view import LiveView
+from exonerate.frontends.cli.interrupts import run_async
 from exonerate.frontends.cli.urls import Url
 from exonerate.jobs.bench import BenchResult, BenchTools, read_result, run_bench
 from exonerate.jobs.bench_compare import compare_results
@@ -111,7 +111,7 @@ def run(**given: Any) -> int:
     authorization(spec.request)
     out = files["out"] or Path(f"bench-{datetime.now(UTC):%Y%m%dT%H%M%SZ}.exbench")  # noqa: TID251  # a file's name
     tools = BenchTools(SystemClock(), run_worker, _engine(spec), LiveView(quiet=quiet))
-    result = asyncio.run(_measure(spec, tools, out, bodies))
+    result = run_async(_measure(spec, tools, out, bodies))
     _report(result, out, markdown=files["markdown"], html=files["html"], as_json=as_json)
     return _status(result)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import platform
 import secrets
 import sys
@@ -29,6 +28,7 @@ from exonerate.errors import ExonerateError
 from exonerate.frontends.cli import exit_status
 from exonerate.frontends.cli.case_options import CaseOptions, case_to_write
 from exonerate.frontends.cli.comparison_options import CellList, Margin
+from exonerate.frontends.cli.interrupts import run_async
 from exonerate.frontends.cli.output import ProgressLine, print_json
 from exonerate.jobs.ab import (
     ExperimentRequest,
@@ -127,7 +127,7 @@ def whole_cells(cells: tuple[float, ...], option: str) -> tuple[int, ...]:
 
 def finish_first(session: Session) -> None:
     """Put back what an earlier experiment left behind when it was cut off."""
-    answers = asyncio.run(finish_cut_off(session.deployment, session.means, host=platform.node()))
+    answers = run_async(finish_cut_off(session.deployment, session.means, host=platform.node()))
     session.progress.done()
     for answer in answers:
         if not answer["restored"]:
@@ -164,7 +164,7 @@ def play(
     )
     run = Run(case=case.id, run=f"{setup.job}-{secrets.token_hex(4)}", host=platform.node())
     try:
-        answer = asyncio.run(run_experiment(prepared, run, session.means))
+        answer = run_async(run_experiment(prepared, run, session.means))
     finally:
         # An interrupted run has just said whether the original state is back: leave that line.
         if sys.exc_info()[0] is None:

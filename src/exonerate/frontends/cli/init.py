@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import click
 from exonerate.compose import DEPLOYMENT_FILE, page_reader, series_reader
 from exonerate.errors import ExonerateError
 from exonerate.frontends.cli import exit_status
+from exonerate.frontends.cli.interrupts import run_async
 from exonerate.frontends.cli.urls import Url
 from exonerate.jobs.survey import draft_deployment
 
@@ -30,7 +30,7 @@ def init(urls: tuple[str, ...], model: str | None, output: Path, force: bool) ->
 
     Only model lists and metrics pages are read; no completion is sent.
     """
-    text = asyncio.run(draft_deployment(urls, model, page_reader(), series_reader()))
+    text = run_async(draft_deployment(urls, model, page_reader(), series_reader()))
     if str(output) == "-":
         click.echo(text, nl=False)
         return exit_status.DONE

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from exonerate.core.json_types import JsonObject
 from exonerate.errors import ExonerateError
 from exonerate.frontends.cli import exit_status
 from exonerate.frontends.cli.case_options import CaseOptions, case_options, case_to_write
+from exonerate.frontends.cli.interrupts import run_async
 from exonerate.frontends.cli.knob_desk import Desk, confirm, desk_of, ended, show, shown_diff
 from exonerate.frontends.cli.output import colour_wanted, print_json, text_width
 from exonerate.jobs.case import CaseBook, find_case
@@ -57,7 +57,7 @@ def list_command(where: CaseOptions, as_json: bool) -> int:
     desk = desk_of(where, quiet=True)
     desk.mention_open()
     place = desk.place
-    answer = asyncio.run(knob_list(place.deployment, place.ledger, place.services.settings))
+    answer = run_async(knob_list(place.deployment, place.ledger, place.services.settings))
     show(answer, knobs_text, as_json=as_json)
     return exit_status.DONE
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import secrets
 import sys
 from collections.abc import Callable
@@ -17,6 +16,7 @@ from exonerate.core.json_types import JsonObject
 from exonerate.errors import ExonerateError
 from exonerate.frontends.cli import exit_status
 from exonerate.frontends.cli.case_options import CaseOptions
+from exonerate.frontends.cli.interrupts import run_async
 from exonerate.frontends.cli.output import ProgressLine, colour_wanted, print_json, text_width
 from exonerate.jobs.change_run import ChangeTools, finish_open
 from exonerate.jobs.knob import make_prepared
@@ -63,7 +63,7 @@ class Desk:
     def finished(self, knob: str, kind: str) -> JsonObject | None:
         """Finish what was cut off; the answer that already is what this command was asked for."""
         asked = None
-        for answer in asyncio.run(finish_open(self.tools)):
+        for answer in run_async(finish_open(self.tools)):
             self.progress.done()
             text = change_text(answer, width=text_width(), colour=False)
             click.echo(f"a change was cut off; it is ended now:\n{text}", err=True)
@@ -85,7 +85,7 @@ class Desk:
     ) -> JsonObject:
         """Make the change and show its progress."""
         try:
-            return asyncio.run(
+            return run_async(
                 make_prepared(prepared, case=case, tools=self.tools, hypothesis=hypothesis)
             )
         finally:

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-import asyncio
 import secrets
 from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
-from exonerate.compose import build_workplace, ledger_place, live_values, required_deployment
+from exonerate.compose import (
+    build_workplace,
+    check_victim,
+    ledger_place,
+    live_values,
+    required_deployment,
+)
 from exonerate.core.deployment.model import Deployment
 from exonerate.core.json_types import JsonObject
 from exonerate.errors import ExonerateError
 from exonerate.frontends.cli import exit_status
 from exonerate.frontends.cli.case_options import CaseOptions, case_options, case_to_write
 from exonerate.frontends.cli.duration import Duration
+from exonerate.frontends.cli.interrupts import run_async
 from exonerate.frontends.cli.observe import (
     Asked,
     CommandWithProgram,
@@ -28,6 +34,7 @@ from exonerate.frontends.cli.urls import Url
 from exonerate.jobs.case import CaseBook, find_case
 from exonerate.jobs.locate import (
     LocateRequest,
+    check_locatable,
     deployment_of_urls,
     locate,
     planned_traffic,
@@ -94,6 +101,8 @@ def command(
     if dry_run:
         _print_plan(planned_traffic(deployment, seed=chosen), as_json)
         return exit_status.DONE
+    check_locatable(deployment)
+    check_victim(deployment)
     options = _Options(chosen, budget, symptom, gentle, as_json)
     answer = _run(deployment, where, options, victim)
     standing = _standing(deployment, where)
@@ -140,7 +149,7 @@ def _run(
         gentle=options.gentle,
     )
     try:
-        return asyncio.run(
+        return run_async(
             locate(
                 deployment,
                 request,

@@ -6,18 +6,18 @@ Each command lives in a module of its own and is imported only when it is asked 
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
-import signal
 import sys
 import traceback
-from types import FrameType
 from typing import NoReturn
 
 import click
 
 from exonerate.errors import ExonerateError
-from exonerate.frontends.cli import exit_status
+from exonerate.frontends.cli import exit_status, interrupts
+from exonerate.frontends.cli.output import forgive_letters
 
 COMMANDS: dict[str, tuple[str, str]] = {
     # command: (module:attribute, one-line help shown in the list)
@@ -36,6 +36,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "locate": (
         "exonerate.frontends.cli.locate:command",
         "Find the guilty layer, clear the innocent, or say that nobody is.",
+    ),
+    "snapshot": (
+        "exonerate.frontends.cli.snapshot:command",
+        "Look at processes and hops while it hangs, without a request to anybody.",
     ),
     "bench": (
         "exonerate.frontends.cli.bench:command",
@@ -71,6 +75,9 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "Split-K decode attention: waves, cliffs, exactness, speed.",
     ),
 }
+
+
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 class LazyGroup(click.Group):
@@ -114,40 +121,50 @@ def cli() -> None:
 
 def main(arguments: list[str] | None = None) -> NoReturn:
     """Run the command line and leave with the exit status that DESIGN promises."""
-    signal.signal(signal.SIGTERM, _interrupt)
+    interrupts.install()
+    forgive_letters()
     try:
         status = cli.main(args=arguments, prog_name="exonerate", standalone_mode=False)
-    except ExonerateError as error:
-        _complain(error.problem, error.hint)
-        status = exit_status.OPERATOR
-    except click.exceptions.Abort:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except (click.exceptions.Abort, KeyboardInterrupt):
         status = exit_status.INTERRUPTED
-    except KeyboardInterrupt:
-        status = exit_status.INTERRUPTED
-    except click.ClickException as error:
-        error.show()
-        status = exit_status.OPERATOR
-    except BrokenPipeError:
-        # The reader of stdout went away (`| head`): nothing is left to say to it.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (BrokenPipeError, SystemExit):
+        # The reader of stdout went away (`| head`), for which click exits with 1: a finding here.
         status = exit_status.DONE
-    except Exception:  # noqa: BLE001  # the one place that turns our own bugs into exit status 4
-        traceback.print_exc()
-        click.echo("\nerror: this is a defect of Exonerate; please report it", err=True)
-        status = exit_status.DEFECT
+    except Exception as error:  # noqa: BLE001  # the one place that judges what nobody caught
+        status = _failed(error)
+    interrupts.leave()
+    _leave_quietly()
     sys.exit(status if isinstance(status, int) else exit_status.DONE)
 
 
-def _interrupt(signum: int, frame: FrameType | None) -> None:
-    """SIGTERM ends the program the way Ctrl-C does: every clean-up runs.
+def _failed(error: Exception) -> int:
+    """Say what went wrong, and to whom it belongs: the operator, or us."""
+    if interrupts.interrupted():
+        return exit_status.INTERRUPTED  # what a signal tears down may fail in any way
+    if isinstance(error, ExonerateError):
+        _complain(error.problem, error.hint)
+        return exit_status.OPERATOR
+    if isinstance(error, click.ClickException):
+        error.show()
+        return exit_status.OPERATOR
+    if isinstance(error, OSError) and error.errno in _FULL:
+        _complain(f"no space is left: {error}", "free some space and run the command again")
+        return exit_status.OPERATOR
+    traceback.print_exception(error)
+    click.echo("\nerror: this is a defect of Exonerate; please report it", err=True)
+    return exit_status.DEFECT
 
-    The handler of Ctrl-C is asked, because asyncio puts its own there, which cancels the work in
-    hand instead of breaking into the middle of it.
-    """
-    handler = signal.getsignal(signal.SIGINT)
-    if not callable(handler):
-        raise KeyboardInterrupt
-    handler(signal.SIGINT, frame)
+
+def _leave_quietly() -> None:
+    """Nothing is left to say to a reader that went away (`| head`): Python would complain."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            if stream is not None:
+                stream.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _complain(problem: str, hint: str) -> None:

@@ -2,27 +2,50 @@
 
 from __future__ import annotations
 
+import io
 import json
+import math
 import os
 import shutil
 import sys
+from collections.abc import Mapping
 
 import click
-from rich.console import Console
 
 from exonerate.core.json_types import Json
 
 WIDTH_MAX = 120
 
 
+def forgive_letters() -> None:
+    """Let stdout and stderr show `?` for a letter that their encoding lacks, and not fail."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+
+
 def print_json(answer: Json) -> None:
-    """The answer as JSON on stdout."""
-    click.echo(json.dumps(answer, ensure_ascii=False, indent=2))
+    """The answer as JSON on stdout; escaped where the encoding lacks letters."""
+    plain = str(getattr(sys.stdout, "encoding", "")).lower().replace("-", "") != "utf8"
+    click.echo(json.dumps(_finite(answer), ensure_ascii=plain, indent=2, allow_nan=False))
+
+
+def _finite(value: Json) -> Json:
+    """The same with `null` for numbers that JSON does not have (RFC 8259, 6)."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {key: _finite(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(inner) for inner in value]
+    return value
 
 
 def colour_wanted() -> bool:
     """Whether stdout is a terminal that may show colour."""
-    return sys.stdout.isatty() and "NO_COLOR" not in os.environ
+    # A program started with a closed stdout has none.
+    at_terminal = sys.stdout is not None and sys.stdout.isatty()
+    return at_terminal and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
 
 
 def text_width() -> int:
@@ -34,6 +57,8 @@ class ProgressLine:
     """Progress on stderr: one line that is rewritten on a terminal, plain lines elsewhere."""
 
     def __init__(self, *, quiet: bool = False) -> None:
+        from rich.console import Console  # slow to import, and `main` needs this module
+
         self._quiet = quiet
         self._console = Console(stderr=True, highlight=False, no_color="NO_COLOR" in os.environ)
         self._live = self._console.is_terminal

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
 import click
@@ -11,6 +10,7 @@ from exonerate.compose import knob_readings, page_reader, required_deployment, s
 from exonerate.core.deployment.model import Deployment
 from exonerate.core.json_types import JsonObject
 from exonerate.frontends.cli import exit_status
+from exonerate.frontends.cli.interrupts import run_async
 from exonerate.frontends.cli.output import colour_wanted, print_json, text_width
 from exonerate.jobs.survey import HopView, survey
 from exonerate.report.status import status_text
@@ -25,7 +25,7 @@ def status(config: Path | None, as_json: bool) -> int:
     Only model lists and metrics pages are read; no completion is sent.
     """
     deployment = required_deployment(config)
-    views = asyncio.run(survey(deployment, page_reader(), series_reader()))
+    views = run_async(survey(deployment, page_reader(), series_reader()))
     answer = _answer(deployment, views)
     if as_json:
         print_json(answer)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import urlsplit
 
 import click
+
+from exonerate.core.deployment.fields import url_problem
 
 
 class Url(click.ParamType[str]):
@@ -18,11 +19,7 @@ class Url(click.ParamType[str]):
         text = str(value)
         if "://" not in text:
             text = f"http://{text}"
-        try:
-            parts = urlsplit(text)
-            port = parts.port
-        except ValueError:
-            self.fail(f"`{value}`: the port is 1 to 65535", param, ctx)
-        if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
-            self.fail(f"`{value}` is not like http://127.0.0.1:8000", param, ctx)
+        expected = url_problem(text)
+        if expected is not None:
+            self.fail(f"`{value}` is not {expected}", param, ctx)
         return text.rstrip("/")

@@ -30,6 +30,9 @@ JERKY_GAP_MS = 1.0
 JERKY_PAUSE_MS = 120.0
 COMPARABLE_SHARE = 0.7
 QUICK_SHARE = 0.5
+SUSPECTED_ONLY = frozenset({"client-parser"})
+"""Classes that the wire can raise and not prove: a client that asks again may dislike what the
+answer says, which is somebody else's fault."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +70,9 @@ class ClientJudgement:
         return waits(self.sessions)
 
     @property
-    def failed_on_the_wire(self) -> bool:
-        """The client got errors or less than whole answers, and did not get over it."""
-        wire = self.observed_value("wire")
-        return wire == "bad" or (wire == "errors" and not self.observed.went_well)
+    def unwell(self) -> bool:
+        """The client failed, or got less than whole answers."""
+        return not self.observed.went_well or self.observed_value("wire") == "bad"
 
     def observed_value(self, name: str) -> str | None:
         """The value of a sign, or None where it was not seen."""
@@ -87,6 +89,8 @@ class ClientJudgement:
         if self.suspicion is not None:
             if not self.sessions:
                 return "confirm"
+            if self.suspicion in SUSPECTED_ONLY and self.observed_value("own-probe") == "ok":
+                return "insufficient_evidence"
             return "fault" if self._convicted() else "localise"
         if slug == "own-affair":
             return "confirm" if not self.sessions else "insufficient_evidence"

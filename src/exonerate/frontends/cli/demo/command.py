@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import os
 import secrets
@@ -14,12 +13,13 @@ from pathlib import Path
 
 import click
 
-from exonerate.compose import LEDGER_VARIABLE, load_deployment, service_control, system_clock
+from exonerate.compose import LEDGER_VARIABLE
 from exonerate.errors import ExonerateError
 from exonerate.frontends.cli.demo.narrator import Narrator
 from exonerate.frontends.cli.demo.stage import Stage
 from exonerate.frontends.cli.demo.story import FAST, FULL, STEPS, Story, innocent_path
 from exonerate.frontends.cli.output import ProgressLine
+from exonerate.lab.guard import guarded
 
 OTHER_CLIENTS = 4
 SLOTS, SLOTS_SATURATED = 4, 1
@@ -48,9 +48,10 @@ def demo(fast: bool, keep: Path | None, healthy: bool, saturated: bool, seed: in
     if healthy and saturated:
         raise click.UsageError("--healthy and --saturated are two different endings")
     chosen = seed if seed is not None else secrets.randbelow(1 << 20)
-    with _folder(keep) as folder, _inside(folder):
+    temporary = keep is None
+    with _folder(keep) as folder, guarded(folder if temporary else None), _inside(folder):
         stage = _set_stage(folder, chosen, SLOTS_SATURATED if saturated else SLOTS)
-        with _engine_stopped_at_the_end(stage), ExitStack() as processes:
+        with stage.engine_stopped_at_the_end(), ExitStack() as processes:
             if healthy or saturated:
                 clients = OTHER_CLIENTS if saturated else 0
                 return innocent_path(stage, Narrator(2), processes, clients)
@@ -85,7 +86,7 @@ def _set_stage(folder: Path, seed: int, slots: int) -> Stage:
 def _folder(keep: Path | None) -> Iterator[Path]:
     """The folder to keep, which must be new or empty, or a temporary one."""
     if keep is None:
-        folder = Path(tempfile.mkdtemp(prefix="exonerate-demo-"))
+        folder = _temporary_folder()
         try:
             yield folder
         finally:
@@ -103,22 +104,25 @@ def _folder(keep: Path | None) -> Iterator[Path]:
     yield keep.resolve()
 
 
+def _temporary_folder() -> Path:
+    try:
+        return Path(tempfile.mkdtemp(prefix="exonerate-demo-"))
+    except OSError as error:
+        raise ExonerateError(
+            f"no temporary folder can be made: {error.strerror or error}",
+            "free some space, or name a folder: `export TMPDIR=/some/folder`, or `--keep DIR`",
+        ) from error
+
+
 @contextmanager
 def _inside(folder: Path) -> Iterator[None]:
-    """Work in the folder, with its own ledger whatever the environment says."""
+    """Work in the folder, with its own ledger and temporary files whatever the environment says."""
     foreign = os.environ.pop(LEDGER_VARIABLE, None)
+    elsewhere, tempfile.tempdir = tempfile.tempdir, str(folder)
     try:
         with contextlib.chdir(folder):
             yield
     finally:
+        tempfile.tempdir = elsewhere
         if foreign is not None:
             os.environ[LEDGER_VARIABLE] = foreign
-
-
-@contextmanager
-def _engine_stopped_at_the_end(stage: Stage) -> Iterator[None]:
-    try:
-        yield
-    finally:
-        control = service_control(load_deployment(stage.config), system_clock())
-        asyncio.run(control.stop("engine"))

@@ -6,10 +6,15 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from exonerate.adapters.actuators.process_service import ServiceFailed
+from exonerate.adapters.actuators.services import ServiceControl
+from exonerate.compose import load_deployment, service_control, system_clock
+from exonerate.errors import ExonerateError
+from exonerate.frontends.cli.interrupts import run_async
 from exonerate.lab.launch_script import LaunchScript, write_launch_script
 from exonerate.lab.processes import Ready, start_program
 
@@ -134,6 +139,32 @@ class Stage:
         )  # fmt: skip
         self.config.write_text(text)
 
+    def start_engine(self) -> int:
+        """Start the engine as any service; its pid.
+
+        Raises:
+            ExonerateError: it does not start.
+        """
+        try:
+            return run_async(self._control().start("engine")).pid
+        except ServiceFailed as failure:
+            raise ExonerateError(
+                f"the engine of the demo did not start: {failure}",
+                "run the demo again; if it fails again, run it with `--keep DIR` and read the log",
+            ) from failure
+
+    @contextmanager
+    def engine_stopped_at_the_end(self) -> Iterator[None]:
+        """Stop the engine on leaving; the guard of the demo ends one that does not stop."""
+        try:
+            yield
+        finally:
+            with suppress(ServiceFailed, ExonerateError):
+                run_async(self._control().stop("engine"))
+
+    def _control(self) -> ServiceControl:
+        return service_control(load_deployment(self.config), system_clock())
+
     @contextmanager
     def proxy(self, *, faulty: bool) -> Iterator[None]:
         """The proxy in front of the engine, with or without its fault."""
@@ -158,8 +189,13 @@ class Stage:
             "--prompt-words", "40", "--growth-words", "20", "--max-tokens", "8",
             "--seed", str(self.seed),
         ]  # fmt: skip
-        finished = subprocess.run(command, stdout=subprocess.PIPE, check=False, timeout=120)
-        seen = json.loads(finished.stdout)
+        try:
+            finished = subprocess.run(command, stdout=subprocess.PIPE, check=False, timeout=120)
+            seen = json.loads(finished.stdout)
+        except (subprocess.TimeoutExpired, ValueError) as error:
+            raise ExonerateError(
+                f"the agent harness broke off: {error}", "what it said stands above; run it again"
+            ) from error
         return HarnessRun(
             done=int(seen["rounds_done"]),
             wanted=int(seen["rounds"]),

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
 import click
 
-from exonerate.compose import load_deployment, service_control, system_clock
 from exonerate.frontends.cli import exit_status
 from exonerate.frontends.cli.demo.cure import SUSPECT, check_cure
 from exonerate.frontends.cli.demo.narrator import Narrator
@@ -76,9 +74,8 @@ class Story:
         document = write_document(self.stage, self.scale.cells, self.scale.requests)
         table = [line for line in document.read_text().splitlines() if line.startswith("|")]
         click.echo("\n" + "\n".join(table))
-        control = service_control(load_deployment(self.stage.config), system_clock())
-        started = asyncio.run(control.start("engine"))
-        self.narrator.say(f"The engine runs with the tuned value (pid {started.pid}).")
+        pid = self.stage.start_engine()
+        self.narrator.say(f"The engine runs with the tuned value (pid {pid}).")
 
     def _wedges(self) -> None:
         self.narrator.step(
@@ -195,8 +192,7 @@ def innocent_path(stage: Stage, narrator: Narrator, processes: ExitStack, client
         "The same engine and the same harness, with a proxy that has no fault"
         + ("." if clients == 0 else f", while {clients} other clients ask for long answers."),
     )
-    control = service_control(load_deployment(stage.config), system_clock())
-    asyncio.run(control.start("engine"))
+    stage.start_engine()
     processes.enter_context(stage.proxy(faulty=False))
     if clients:
         processes.enter_context(stage.other_clients(clients))

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
 from exonerate.compose import (
     build_workplace,
     ledger_place,
     load_deployment,
-    service_control,
-    system_clock,
 )
 from exonerate.core.deployment.knobs import with_value
 from exonerate.core.experiment.cell import cell_run
-from exonerate.core.scene import Event, LoadCell, PromptRecipe, RequestRecipe, Scene
+from exonerate.core.scene import LoadCell, PromptRecipe, RequestRecipe, Scene
+from exonerate.errors import ExonerateError
 from exonerate.frontends.cli.demo.stage import (
     ALIAS,
     KNOB,
@@ -22,6 +20,7 @@ from exonerate.frontends.cli.demo.stage import (
     KNOB_TUNED,
     Stage,
 )
+from exonerate.frontends.cli.interrupts import run_async
 from exonerate.frontends.cli.output import ProgressLine
 
 PROMPT_TOKENS, OUTPUT_TOKENS = 230, 4
@@ -48,8 +47,7 @@ def write_document(stage: Stage, cells: tuple[int, ...], requests: int) -> Path:
     This is what was done before anybody thought of Exonerate, so nothing of it is in the ledger.
     """
     values = {
-        value: asyncio.run(_measure(stage, value, cells, requests))
-        for value in (KNOB_BASELINE, KNOB_TUNED)
+        value: _measure(stage, value, cells, requests) for value in (KNOB_BASELINE, KNOB_TUNED)
     }
     rows = []
     for cell in cells:
@@ -69,27 +67,24 @@ def write_document(stage: Stage, cells: tuple[int, ...], requests: int) -> Path:
     return document
 
 
-async def _measure(
-    stage: Stage, value: str, cells: tuple[int, ...], requests: int
-) -> dict[int, float]:
+def _measure(stage: Stage, value: str, cells: tuple[int, ...], requests: int) -> dict[int, float]:
     deployment = load_deployment(stage.config)
     knob = next(knob for knob in deployment.knobs if knob.name == KNOB)
     stage.script.write_bytes(with_value(stage.script.read_bytes(), knob, value))
-    control = service_control(deployment, system_clock())
-    await control.start("engine")
-    try:
+    with stage.engine_stopped_at_the_end():
+        stage.start_engine()
         workplace = build_workplace(deployment, ledger_place(None, stage.config))
         progress = ProgressLine()
-        events = await workplace.player.play(_scene(stage, cells, requests), progress)
+        events = run_async(workplace.player.play(_scene(stage, cells, requests), progress))
         progress.done()
-    finally:
-        await control.stop("engine")
-    return {int(str(e.data["concurrency"])): cell_run(e.data).tokens_per_s for e in _cells(events)}
-
-
-def _cells(events: object) -> list[Event]:
-    assert isinstance(events, list)
-    return [event for event in events if event.kind == "cell"]
+    found = {int(str(e.data["concurrency"])): cell_run(e.data) for e in events if e.kind == "cell"}
+    missing = [cell for cell in cells if cell not in found or not found[cell].tokens_per_s]
+    if missing:
+        raise ExonerateError(
+            f"the engine of the demo did not answer at concurrency {missing[0]}",
+            "run the demo again; if it fails again, run it with `--keep DIR` and read the log",
+        )
+    return {cell: run.tokens_per_s for cell, run in found.items()}
 
 
 def _scene(stage: Stage, cells: tuple[int, ...], requests: int) -> Scene:

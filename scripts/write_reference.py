@@ -1,4 +1,5 @@
-"""Writes docs/cli.md from the help texts of the commands; with --check, only compares.
+"""Writes the pages that repeat the source: docs/cli.md from the help texts of the commands, the
+table of classes in docs/locate.md from the catalogue. With --check, only compares.
 
 A program of its own, because a command keeps the help option of whoever asked it first.
 """
@@ -11,9 +12,13 @@ from pathlib import Path
 
 import click
 
+from exonerate.core.diagnosis.catalogue.registry import BUILT_IN
+from exonerate.core.diagnosis.suspect import SuspectClass
 from exonerate.frontends.cli.main import cli
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "cli.md"
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+CLASSES_BEGIN = "<!-- Written by `make docs` from the catalogue. -->\n"
+CLASSES_END = "<!-- End of what is written. -->\n"
 WIDTH = 96
 HEAD = """\
 # Command line
@@ -28,8 +33,16 @@ Data goes to stdout, everything else to stderr. Exit status: 0 nothing wrong or 
 """
 
 
-def reference() -> str:
-    """The whole page."""
+def pages() -> dict[Path, str]:
+    """Every written page, as it should be now."""
+    locate = DOCS / "locate.md"
+    before, _, rest = locate.read_text().partition(CLASSES_BEGIN)
+    after = rest.partition(CLASSES_END)[2]
+    table = f"{before}{CLASSES_BEGIN}{_classes()}{CLASSES_END}{after}"
+    return {DOCS / "cli.md": _command_line(), locate: table}
+
+
+def _command_line() -> str:
     sections = [
         f"{'#' * min(len(words) + 1, 4)} `{' '.join(words)}`\n\n```text\n{text}\n```\n"
         for words, text in _helps(cli, ("exonerate",))
@@ -50,7 +63,24 @@ def _helps(command: click.Command, words: tuple[str, ...]) -> Iterator[tuple[tup
             yield from _helps(below, (*words, name))
 
 
+def _classes() -> str:
+    rows = sorted({_row(one) for one in BUILT_IN})
+    return "\n".join(["| class | layer | at | it |", "|---|---|---|---|", *rows]) + "\n"
+
+
+def _row(one: SuspectClass) -> str:
+    layer = one.layer if one.is_fault else "(nobody's fault)"
+    places = ", ".join(one.roles) or "the path"
+    return f"| `{one.slug}` | {layer} | {places} | {one.mechanism} |"
+
+
 if __name__ == "__main__":
-    if "--check" in sys.argv[1:]:
-        sys.exit(0 if PAGE.read_text() == reference() else "docs/cli.md is old: run `make docs`")
-    PAGE.write_text(reference())
+    old = {
+        page: text
+        for page, text in pages().items()
+        if not page.exists() or page.read_text() != text
+    }
+    if "--check" in sys.argv[1:] and old:
+        sys.exit(f"run `make docs`: {', '.join(page.name for page in old)} is old")
+    for page, text in old.items():
+        page.write_text(text)

@@ -1,0 +1,27 @@
+"""Counters of engines under their canonical names."""
+
+import pytest
+
+from exonerate.adapters.engines.names import counter_reader
+
+PAGE = """\
+llamacpp:requests_processing {running}
+llamacpp:requests_deferred 2
+llamacpp:tokens_predicted_total 7
+"""
+
+
+def test_the_counters_of_an_engine_are_found() -> None:
+    """The kind is recognised by its series."""
+    kind, values = counter_reader()(PAGE.format(running=1))
+    assert kind == "llama.cpp"
+    assert (values["running"], values["waiting"], values["generated_tokens"]) == (1, 2, 7)
+
+
+@pytest.mark.parametrize("number", ["NaN", "+Inf", "-Inf", "1e999"])
+def test_a_number_that_is_none_is_no_counter(number: str) -> None:
+    """An engine that says "not a number" has said nothing; its other series still count."""
+    kind, values = counter_reader()(PAGE.format(running=number))
+    assert kind == "llama.cpp"
+    assert "running" not in values
+    assert values["waiting"] == 2
