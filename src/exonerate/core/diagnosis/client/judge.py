@@ -11,7 +11,7 @@ from exonerate.core.deployment.model import Deployment
 from exonerate.core.diagnosis.catalogue.clients import CLASSES
 from exonerate.core.diagnosis.client.confirm import CONFIRM_SCENE, Waits, probe_signs, waits
 from exonerate.core.diagnosis.client.observed import OBSERVE_SCENE, Observed, read_observed
-from exonerate.core.diagnosis.client.signs import CLIENT, signs, timer_seen
+from exonerate.core.diagnosis.client.signs import CLIENT, signs, timer_seen, wire_outcome
 from exonerate.core.diagnosis.facts import Session, read_facts
 from exonerate.core.diagnosis.posterior import Rating, rate
 from exonerate.core.diagnosis.suspect import Observation, Suspect
@@ -24,8 +24,10 @@ CONVICTION = 0.95
 SUSPICION = 0.5
 OWN_TRIES_MIN = 3
 EVENTS_MIN = 8
+ROUNDS_MIN = 2
+ROUNDS_ALIKE = 4
 BURST_SPREAD_MS = 5.0
-BURST_SHARE = 0.1
+BURST_SHARE = 0.01
 JERKY_GAP_MS = 1.0
 JERKY_PAUSE_MS = 120.0
 COMPARABLE_SHARE = 0.7
@@ -164,6 +166,19 @@ def quickly_answered(observed: Observed) -> bool:
         and r.waited_s <= QUICK_SHARE * timer.limit_s
         for r in observed.rounds
     )
+
+
+def rounds_needed(rounds: Sequence[TappedExchange]) -> int:
+    """How many rounds show what the client met: up to the first odd one, and one more.
+
+    Where all were alike a few do, so that the time goes into repeating them.
+    """
+    odd = [
+        number
+        for number, round_ in enumerate(rounds, start=1)
+        if wire_outcome(round_) != "ok" or uneven([round_])
+    ]
+    return max(ROUNDS_MIN, odd[0] + 1 if odd else ROUNDS_ALIKE)
 
 
 def uneven(rounds: Sequence[TappedExchange]) -> bool:
