@@ -31,7 +31,7 @@ check-wheel: $(STAMP)
 lab: $(STAMP)
 	scripts/lab $(BIN)
 
-# Writes the pages again that repeat the source: docs/cli.md, the classes in docs/locate.md.
+# Writes again what pages repeat from the source: see the head of the program.
 docs: $(STAMP)
 	$(BIN)/python scripts/write_reference.py
 

@@ -1,17 +1,20 @@
 """Writes the pages that repeat the source: docs/cli.md from the help texts of the commands, the
-table of classes in docs/locate.md from the catalogue. With --check, only compares.
+table of classes in docs/locate.md from the catalogue, what a key must be in docs/deployment.md from
+the parser. With --check, only compares.
 
 A program of its own, because a command keeps the help option of whoever asked it first.
 """
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import click
 
+from exonerate.core.deployment.fields import SECTIONS
 from exonerate.core.diagnosis.catalogue.registry import BUILT_IN
 from exonerate.core.diagnosis.suspect import SuspectClass
 from exonerate.frontends.cli.main import cli
@@ -39,7 +42,26 @@ def pages() -> dict[Path, str]:
     before, _, rest = locate.read_text().partition(CLASSES_BEGIN)
     after = rest.partition(CLASSES_END)[2]
     table = f"{before}{CLASSES_BEGIN}{_classes()}{CLASSES_END}{after}"
-    return {DOCS / "cli.md": _command_line(), locate: table}
+    deployment = DOCS / "deployment.md"
+    keys = re.sub(
+        r"^## `\[+(\w+)\]+`\n.*?(?=^## |\Z)",
+        _section,
+        deployment.read_text(),
+        flags=re.MULTILINE | re.DOTALL,
+    )
+    return {DOCS / "cli.md": _command_line(), locate: table, deployment: keys}
+
+
+def _section(found: re.Match[str]) -> str:
+    """A section of the deployment page: the second cell of each key's row is what it must be."""
+    fields, _ = SECTIONS[found[1]]
+
+    def row(cells: re.Match[str]) -> str:
+        rule = fields.get(cells[1])
+        right = str(rule.check(object())).partition(";")[0] if rule else cells[2]
+        return f"| `{cells[1]}` | {right} |"
+
+    return re.sub(r"^\| `(\w+)` \| ([^|]*) \|", row, found[0], flags=re.MULTILINE)
 
 
 def _command_line() -> str:

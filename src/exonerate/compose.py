@@ -32,6 +32,7 @@ from exonerate.adapters.performers.probing import ProbePerformer
 from exonerate.adapters.performers.watching import MetricsPerformer, SocketPerformer
 from exonerate.adapters.player import Performer, ScenePlayer
 from exonerate.adapters.request import api_key, victim_body
+from exonerate.adapters.snapshots import take_snapshot
 from exonerate.adapters.tap import tap_listener
 from exonerate.core.case.redaction import Redactor
 from exonerate.core.change import restorer
@@ -53,6 +54,7 @@ from exonerate.core.scene import (
 )
 from exonerate.errors import ExonerateError
 from exonerate.jobs.ledger_run import Deciders
+from exonerate.jobs.snapshot import SnapshotTaker
 
 DEPLOYMENT_FILE = "exonerate.toml"
 DEPLOYMENT_LETTERS_MAX = 1 << 20
@@ -295,6 +297,11 @@ def check_victim(deployment: Deployment) -> None:
     victim_body(Path(deployment.folder), deployment.victim.request)
     if deployment.victim.api_key_env is not None:
         api_key(deployment.victim.api_key_env)
+
+
+def snapshot_taker() -> SnapshotTaker:
+    """Looks at processes and hops of this host."""
+    return take_snapshot
 
 
 def page_reader() -> PageReader:

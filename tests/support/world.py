@@ -7,7 +7,7 @@ simulated; triggers, give-up ratios, counters and socket bytes follow the scene 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from exonerate.core.case.records import Record
 from exonerate.core.case.verdict import Verdict
@@ -65,6 +65,7 @@ class Asked:
     connection_age_s: float
     count: int
     """How many requests have entered at this hop before, over all connections."""
+    half_close: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +107,8 @@ class World:
         default_factory=lambda: parse_deployment(PATH, path="test", folder="/")
     )
     sockets_visible: bool = True
+    idle_close_s: float | None = None
+    """After how long every entry closes a connection on which nothing is asked."""
     now_s: float = 0.0
     counts: dict[str, int] = field(default_factory=dict)
     ports: int = 40_000
@@ -116,7 +119,13 @@ class World:
         stalls = {trigger.session: trigger for trigger in scene.triggers}
         events: list[Event] = []
         sessions = [a for a in scene.activities if isinstance(a, ProbeSession)]
-        ends = [self._session(s, stalls.get(s.name), begin_s, events) for s in sessions]
+        ends_of: dict[str, float] = {}
+        for session in sessions:
+            starts_s = max([begin_s, *(ends_of[name] for name in session.after)])
+            ends_of[session.name] = self._session(
+                session, stalls.get(session.name), starts_s, events
+            )
+        ends = list(ends_of.values())
         self.now_s = max(ends) + 0.1
         for watch in scene.activities:
             if isinstance(watch, WatchSockets):
@@ -131,13 +140,21 @@ class World:
         port = self._port()
         for number in range(1, session.rounds + 1):
             now_s += session.think_s if number > 1 else 0.0
-            if session.connection == "fresh" or on_connection == 0:
+            idled = self.idle_close_s is not None and now_s - last_s > self.idle_close_s
+            closed = on_connection > 0 and idled
+            if session.connection == "fresh" or on_connection == 0 or closed:
                 on_connection, opened_s, port = 0, now_s, self._port()
             on_connection += 1
             count = self.counts.get(session.hop, 0)
             self.counts[session.hop] = count + 1
             asked = Asked(
-                session.hop, on_connection, now_s, now_s - last_s, now_s - opened_s, count
+                session.hop,
+                on_connection,
+                now_s,
+                now_s - last_s,
+                now_s - opened_s,
+                count,
+                session.half_close,
             )
             answer = self.rule(asked)
             waited_s = answer.wait_s + answer.spread_s
@@ -151,6 +168,8 @@ class World:
                     session, stall, now_s, (waited_s, given_up), events
                 )
             exchange = _exchange(session, asked, answer, (now_s, waited_s, given_up, port, number))
+            facts = replace(exchange.connection, closed_while_idle=closed)
+            exchange = replace(exchange, connection=facts)
             now_s += waited_s
             last_s = now_s
             event = Event(session.name, int(now_s * NS), "exchange", exchange_to_json(exchange))

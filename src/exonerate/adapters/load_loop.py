@@ -7,7 +7,8 @@ the methods below `_read`.
 
 With `batch_s` the loop sleeps that long after each round of reads, so that more sockets are
 ready at the next: the kernel's stamps do not care when they are read. It costs that much delay
-between an answer and the next request of a closed loop, which the record shows as sending lag.
+between an answer and the next request of a closed loop, which the record shows as sending lag;
+so it is done only while answers last two hundred times as long.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ READS_BETWEEN_CHORES_MAX = 1000
 BOUNDS_NS = NS_PER_S
 WAIT_S_MAX = 0.02
 NEVER_NS = 1 << 63
+BATCHES_PER_ANSWER_MIN = 200
 BEGUN_AT_ONCE_MAX = 8
 BACKLOG_MAX = 128
 """With more ended answers than this one is digested at each turn, whatever there is to read."""
@@ -98,6 +100,8 @@ class LoadLoop:
         self._quick: dict[int, QuickSlot] = {}
         self._busy: dict[Slot, int] = {}
         self._idle: list[Slot] = []
+        self._begun_ns = time.monotonic_ns()
+        self._answers_ns = 0
         self._ended: deque[Flight] = deque()
         self._changed = False
         self._polled_ns = time.monotonic_ns()
@@ -141,8 +145,8 @@ class LoadLoop:
     def _read_until(self, until_ns: int) -> int:
         """Read and keep until then, or until very much has come; returns the time."""
         poll, clock, sleep = self._epoll.poll, time.monotonic_ns, time.sleep
-        batch_s = self._batch_s
         now_ns = clock()
+        batch_s = self._worthy_batch_s(now_ns)
         reads_left = READS_BETWEEN_CHORES_MAX
         patience_s = self._patience_s(now_ns)
         while now_ns < until_ns and reads_left > 0:
@@ -159,6 +163,14 @@ class LoadLoop:
             if batch_s and ready and not self._changed:
                 sleep(batch_s)
         return now_ns
+
+    def _worthy_batch_s(self, now_ns: int) -> float:
+        """The time to sleep between reads; none where answers are too short to bear it."""
+        ended = self.facts.ended
+        mean_ns = self._answers_ns / ended if ended else now_ns - self._begun_ns
+        return (
+            self._batch_s if mean_ns >= BATCHES_PER_ANSWER_MIN * self._batch_s * NS_PER_S else 0.0
+        )
 
     def _do_rest(self, now_ns: int, *, idle: bool) -> None:
         """Send what is due; digest an answer where there is nothing to read, or too many wait."""
@@ -252,6 +264,7 @@ class LoadLoop:
             self._idle.append(slot)
         else:
             self._drop(slot)
+        self._answers_ns += flight.ended_ns - flight.begun_ns
         self._plan.ended(flight.work, flight.ended_ns)
         self._ended.append(flight)
         self._changed = True

@@ -6,10 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from exonerate.core.case.records import Record
 from exonerate.core.deployment.model import Victim
-from exonerate.core.diagnosis.client.captures import requests_in
+from exonerate.core.diagnosis.client.captures import recording, requests_in
+from exonerate.core.diagnosis.client.judge import events_of
+from exonerate.core.diagnosis.client.observed import OBSERVE_SCENE
 from exonerate.core.diagnosis.client.victim_shape import SentRequest, model_of, victim_of
 from exonerate.core.json_access import parse_json
+from exonerate.core.json_types import JsonObject
+from exonerate.core.wire.tapped import tapped_exchange_from_json
 from exonerate.errors import ExonerateError
 
 CAPTURE_BYTES_MAX = 256 * 1024 * 1024
@@ -50,3 +55,9 @@ def read_capture(path: Path) -> Capture:
             "give a HAR with request bodies, or the recording of a tap (`exonerate.tap/1`)",
         )
     return Capture(sent)
+
+
+def recording_of(records: Sequence[Record]) -> JsonObject:
+    """What crossed the tap in a run, as `read_capture` reads it again; it holds no text."""
+    crossed = [event.data for event in events_of(records, OBSERVE_SCENE)]
+    return recording([tapped_exchange_from_json(data) for data in crossed if "asked" in data])

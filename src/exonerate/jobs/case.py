@@ -158,6 +158,22 @@ class CaseBook:
         self._write(case.id, "evidence_added", body)
         return identity
 
+    def add_observation(self, case: Case, *, source: str, content: JsonObject, clock: Clock) -> str:
+        """Record what was seen without an experiment; one look is evidence of grade D."""
+        identity = f"observation-{secrets.token_hex(3)}"
+        body = {
+            **content,
+            "id": identity,
+            "type": "observation",
+            "source": source,
+            "observed_at": clock.wall(),
+            "design": "one look",
+            "grade": "D",
+            "group": identity,
+        }
+        self._write(case.id, "evidence_added", body)
+        return identity
+
     def point_at(self, case: Case, suspect: str, evidence: Sequence[str], *, why: str) -> None:
         """Say that evidence fits a suspect, which raises the suspect and does no more.
 

@@ -90,27 +90,31 @@ class ProgramPerformer:
     async def __call__(self, activity: Activity, stage: Stage) -> None:
         """Events of its start, its samples and its end."""
         assert isinstance(activity, RunProgram)
-        assert self._program is not None
+        ending = asyncio.Event()
+        with _on_interrupt(ending):
+            await self._run(activity, stage, ending)
+
+    async def _run(self, activity: RunProgram, stage: Stage, ending: asyncio.Event) -> None:
+        program = self._program
+        assert program is not None
         try:
             process = await asyncio.create_subprocess_exec(
-                *self._program.argv,
-                env=dict(self._program.environment),
-                stdout=sys.stderr if self._program.stdout_to_stderr else None,
+                *program.argv,
+                env=dict(program.environment),
+                stdout=sys.stderr if program.stdout_to_stderr else None,
             )
         except OSError as error:
             why = f"`{activity.shown}` cannot be started: {error.strerror}"
             raise ActivityFailed(why) from error
         leader = identity_of(process.pid)
-        stage.emit(activity.name, "program_started", {"pid": process.pid, **self._program.facts})
+        stage.emit(activity.name, "program_started", {"pid": process.pid, **program.facts})
         stage.progress(f"running {activity.shown}", None)
-        ending = asyncio.Event()
         by = "itself"
         try:
-            with _on_interrupt(ending):
-                by = await self._watch(activity, stage, process, ending)
+            by = await self._watch(activity, stage, process, ending)
         finally:
             if process.returncode is None and leader is not None:
-                await _stop(process, leader, polite=by == "interrupt" and self._program.foreground)
+                await _stop(process, leader, polite=by == "interrupt" and program.foreground)
             data: JsonObject = {"status": process.returncode, "by": by}
             stage.emit(activity.name, "program_ended", data)
 

@@ -63,6 +63,7 @@ class RequestReader(ResponseReader):
 
     def __init__(self) -> None:
         super().__init__()
+        self._step = _head_of_own_kind
         self.rest = b""
         self.broken: str | None = None
         self.complete = False
@@ -175,6 +176,11 @@ class RequestReader(ResponseReader):
         self.head = Head(0, self._version, (), self._framing)
         self._left = length
         return self._begin_body(parts)
+
+
+def _head_of_own_kind(reader: ResponseReader, parts: list[Part]) -> bool:
+    """The base class names its own steps; the head is read by whatever the reader is."""
+    return reader._read_head(parts)
 
 
 def _framing(headers: Headers) -> tuple[Framing, int]:

@@ -37,6 +37,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "exonerate.frontends.cli.locate:command",
         "Find the guilty layer, clear the innocent, or say that nobody is.",
     ),
+    "snapshot": (
+        "exonerate.frontends.cli.snapshot:command",
+        "Look at processes and hops while it hangs, without a request to anybody.",
+    ),
     "bench": (
         "exonerate.frontends.cli.bench:command",
         "Throughput and latency at given loads, with the raw records.",

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import functools
+import json
 import secrets
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,6 +14,7 @@ from typing import Any, TypeVar
 import click
 
 from exonerate.compose import ledger_place, observatory
+from exonerate.core.case.records import Record
 from exonerate.core.deployment.model import Deployment
 from exonerate.core.json_types import JsonObject
 from exonerate.errors import ExonerateError
@@ -20,7 +22,7 @@ from exonerate.frontends.cli.case_options import CaseOptions, case_to_write
 from exonerate.frontends.cli.duration import Duration
 from exonerate.frontends.cli.interrupts import run_async
 from exonerate.frontends.cli.output import ProgressLine
-from exonerate.jobs.capture import Capture, read_capture
+from exonerate.jobs.capture import Capture, read_capture, recording_of
 from exonerate.jobs.case import CaseBook
 from exonerate.jobs.observe import ObserveRequest, observe
 
@@ -48,6 +50,7 @@ class VictimOptions:
     program: tuple[str, ...] | None
     run_limit_s: float
     capture: Capture | None
+    record: Path | None = None
 
     def model(self) -> str | None:
         """The model that the captured requests named; learnt from the run where one is made."""
@@ -77,18 +80,29 @@ def program_options(command: Command) -> Command:
 
     @functools.wraps(command)
     def with_victim(
-        *arguments: Any, run_program: bool, run_limit: float, capture: Path | None, **more: Any
+        *arguments: Any,
+        run_program: bool,
+        run_limit: float,
+        record: Path | None,
+        capture: Path | None,
+        **more: Any,
     ) -> Any:
         program = click.get_current_context().meta.get(PROGRAM)
         _check(run_program, program, capture)
         captured = None if capture is None else read_capture(capture)
-        return command(*arguments, victim=VictimOptions(program, run_limit, captured), **more)
+        options = VictimOptions(program, run_limit, captured, record)
+        return command(*arguments, victim=options, **more)
 
     wrapped: Any = with_victim
     wrapped = click.option(
         "--capture",
         type=click.Path(path_type=Path),
-        help="The victim's requests: a HAR, or what `case export` kept of a run.",
+        help="The victim's requests: a HAR, or what `--record` wrote.",
+    )(wrapped)
+    wrapped = click.option(
+        "--record",
+        type=click.Path(path_type=Path),
+        help="Write what crossed the tap into a file, without its texts, for `--capture`.",
     )(wrapped)
     wrapped = click.option(
         "--run-limit",
@@ -146,9 +160,21 @@ def run_observed(
                 redactor=workplace.redactor,
                 progress=progress,
             )
-            return run_async(job)
+            answer = run_async(job)
+            if victim.record is not None:
+                _write_recording(victim.record, workplace.ledger.records(run=request.run))
+            return answer
     finally:
         progress.done()
+
+
+def _write_recording(path: Path, records: Sequence[Record]) -> None:
+    try:
+        path.write_text(json.dumps(recording_of(records)) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise ExonerateError(
+            f"`{path}` cannot be written: {error.strerror}", "name another file with `--record`"
+        ) from error
 
 
 def _check(run_program: bool, program: tuple[str, ...] | None, capture: Path | None) -> None:

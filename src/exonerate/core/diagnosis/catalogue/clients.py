@@ -101,7 +101,10 @@ CLIENT_PARSER = SuspectClass(
         "own-probe": _any("ok"),
     },
     flips="another client reads the same bytes without complaint",
-    settings=("client: feed its parser the recorded answer, cut at other places",),
+    settings=(
+        "client: it asked again what had been answered whole: look at what it says of the answer, "
+        "and feed its parser the same bytes, cut at other places",
+    ),
 )
 CLIENT_TIMER = SuspectClass(
     slug="client-timer",

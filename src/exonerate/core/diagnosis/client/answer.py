@@ -64,7 +64,7 @@ def handed_over_answer(judged: ClientJudgement, path: JsonObject) -> JsonObject:
     )
     if path["outcome"] == "fault":
         _beside_the_path(judged, answer)
-    elif path["outcome"] == "no_fault" and judged.failed_on_the_wire:
+    elif path["outcome"] == "no_fault" and not path.get("explanation") and judged.unwell:
         _not_reproduced(judged, answer)
     return answer
 
@@ -90,10 +90,11 @@ def _not_reproduced(judged: ClientJudgement, answer: dict[str, Json]) -> None:
     answer["outcome"] = "insufficient_evidence"
     answer["explanation"] = None
     answer["cleared"] = []
-    text = sign_text(next(o for o in judged.observations if o.observable == "wire"))
+    names = ("client-exit", "wire")
+    text = "; ".join(sign_text(o) for o in judged.observations if o.observable in names)
     answer["paragraph"] = (
-        f"The client's own run failed on the wire ({text}), but the same shape of requests sent by "
-        f"this tool went well. The evidence does not suffice to name anybody. {answer['paragraph']}"
+        f"The client's own run did not go well ({text}), but the same shape of requests sent by "
+        f"this tool did. The evidence does not suffice to name anybody. {answer['paragraph']}"
     )
     answer["next"] = [
         "run it again: a fault that comes and goes needs more than one `exonerate locate --run`",
@@ -188,7 +189,9 @@ def _next(judged: ClientJudgement, outcome: str) -> list[Json]:
             "the program did not talk to the tap: give it its address by the variable or option "
             "that it reads (the URL of the first hop on its command line is rewritten too)"
         ]
+    more = list(suspect_class.settings) if suspect_class.is_fault else []
     return [
+        *more,
         "look at the program while it stands still: `exonerate snapshot --pid PID`, "
         "`py-spy dump --pid PID`",
         "run `exonerate locate` without `--run` to examine the path alone",

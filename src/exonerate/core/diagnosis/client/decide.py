@@ -31,7 +31,7 @@ from exonerate.core.diagnosis.client.answer import (
     handed_over_answer,
 )
 from exonerate.core.diagnosis.client.confirm import CONFIRM_SCENE, confirm_scene
-from exonerate.core.diagnosis.client.judge import judge_client
+from exonerate.core.diagnosis.client.judge import judge_client, rounds_needed
 from exonerate.core.diagnosis.client.observed import OBSERVE_SCENE
 from exonerate.core.diagnosis.client.victim_shape import model_of, sent_of, victim_of
 from exonerate.core.json_types import JsonObject
@@ -53,9 +53,9 @@ def decide(records: Sequence[Record]) -> Scene | Verdict:
     judged = judge_client(records, given, tap_port=int(str(options["tap_port"])))
     rounds = judged.observed.rounds
     sent = [sent_of(round_) for round_ in rounds]
-    deployment = replace(
-        given, victim=victim_of(sent, given.victim), model=given.model or model_of(sent) or ""
-    )
+    victim = victim_of(sent, given.victim)
+    victim = replace(victim, rounds=min(victim.rounds, rounds_needed(rounds)))
+    deployment = replace(given, victim=victim, model=given.model or model_of(sent) or "")
     judged = replace(judged, deployment=deployment)
     outcome = judged.outcome(complaint=options.get("symptom") is not None)
     if outcome == "confirm":

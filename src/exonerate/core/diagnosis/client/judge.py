@@ -11,7 +11,7 @@ from exonerate.core.deployment.model import Deployment
 from exonerate.core.diagnosis.catalogue.clients import CLASSES
 from exonerate.core.diagnosis.client.confirm import CONFIRM_SCENE, Waits, probe_signs, waits
 from exonerate.core.diagnosis.client.observed import OBSERVE_SCENE, Observed, read_observed
-from exonerate.core.diagnosis.client.signs import CLIENT, signs, timer_seen
+from exonerate.core.diagnosis.client.signs import CLIENT, signs, timer_seen, wire_outcome
 from exonerate.core.diagnosis.facts import Session, read_facts
 from exonerate.core.diagnosis.posterior import Rating, rate
 from exonerate.core.diagnosis.suspect import Observation, Suspect
@@ -24,12 +24,17 @@ CONVICTION = 0.95
 SUSPICION = 0.5
 OWN_TRIES_MIN = 3
 EVENTS_MIN = 8
+ROUNDS_MIN = 2
+ROUNDS_ALIKE = 4
 BURST_SPREAD_MS = 5.0
-BURST_SHARE = 0.1
+BURST_SHARE = 0.01
 JERKY_GAP_MS = 1.0
 JERKY_PAUSE_MS = 120.0
 COMPARABLE_SHARE = 0.7
 QUICK_SHARE = 0.5
+SUSPECTED_ONLY = frozenset({"client-parser"})
+"""Classes that the wire can raise and not prove: a client that asks again may dislike what the
+answer says, which is somebody else's fault."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +72,9 @@ class ClientJudgement:
         return waits(self.sessions)
 
     @property
-    def failed_on_the_wire(self) -> bool:
-        """The client got errors or less than whole answers, and did not get over it."""
-        wire = self.observed_value("wire")
-        return wire == "bad" or (wire == "errors" and not self.observed.went_well)
+    def unwell(self) -> bool:
+        """The client failed, or got less than whole answers."""
+        return not self.observed.went_well or self.observed_value("wire") == "bad"
 
     def observed_value(self, name: str) -> str | None:
         """The value of a sign, or None where it was not seen."""
@@ -87,6 +91,8 @@ class ClientJudgement:
         if self.suspicion is not None:
             if not self.sessions:
                 return "confirm"
+            if self.suspicion in SUSPECTED_ONLY and self.observed_value("own-probe") == "ok":
+                return "insufficient_evidence"
             return "fault" if self._convicted() else "localise"
         if slug == "own-affair":
             return "confirm" if not self.sessions else "insufficient_evidence"
@@ -160,6 +166,19 @@ def quickly_answered(observed: Observed) -> bool:
         and r.waited_s <= QUICK_SHARE * timer.limit_s
         for r in observed.rounds
     )
+
+
+def rounds_needed(rounds: Sequence[TappedExchange]) -> int:
+    """How many rounds show what the client met: up to the first odd one, and one more.
+
+    Where all were alike a few do, so that the time goes into repeating them.
+    """
+    odd = [
+        number
+        for number, round_ in enumerate(rounds, start=1)
+        if wire_outcome(round_) != "ok" or uneven([round_])
+    ]
+    return max(ROUNDS_MIN, odd[0] + 1 if odd else ROUNDS_ALIKE)
 
 
 def uneven(rounds: Sequence[TappedExchange]) -> bool:

@@ -1,0 +1,88 @@
+"""What one look suggests: states are named, nobody is convicted, and no log line is kept."""
+
+import json
+from typing import Any
+
+import pytest
+
+from exonerate.core.diagnosis.snapshot import log_signals, recorded, suggestions
+
+QUIET: dict[str, Any] = {
+    "local": "127.0.0.1",
+    "local_port": 5,
+    "peer": "127.0.0.1",
+    "peer_port": 8080,
+    "state": "ESTABLISHED",
+    "unread_bytes": 0,
+    "unsent_bytes": 0,
+    "retransmits": 0,
+    "stood_still": True,
+}
+
+
+def looked(process: dict[str, Any] | None = None, hop: dict[str, Any] | None = None) -> Any:
+    """A snapshot of one process and one hop, quiet but for what is given."""
+    own = {"pid": 7, "is": ["given"], "program": "agent", "cpu_share": 0.0, "threads": []}
+    entry = {"hop": "edge", "accept_queue": 0, "accept_queue_limit": 128, "log_tail": []}
+    return {
+        "schema": "exonerate.snapshot/1",
+        "processes": [{**own, "sockets": [QUIET], **(process or {})}],
+        "hops": [{**entry, **(hop or {})}],
+        "not_seen": [],
+    }
+
+
+def socket(**facts: Any) -> dict[str, Any]:
+    """A process with one remarkable socket."""
+    return {"sockets": [QUIET, {**QUIET, **facts}]}
+
+
+def test_a_quiet_look_suggests_nothing() -> None:
+    """Idle connections and sleeping threads are no news."""
+    assert suggestions(looked()) == []
+
+
+@pytest.mark.parametrize(
+    ("process", "fits"),
+    [
+        (socket(unread_bytes=900), "client-deadlock"),
+        (socket(state="CLOSE_WAIT"), "pool-exhausted"),
+        (socket(unsent_bytes=10, retransmits=4), "silent-drop"),
+        (socket(unsent_bytes=10), "scheduler-stuck"),
+        (socket(state="SYN_SENT"), "env-proxy"),
+        ({"open_files": 99, "open_files_limit": 100}, "fd-exhausted"),
+        ({"threads": [{"waits_in": "futex_do_wait"}]}, "client-deadlock"),
+        ({"cpu_share": 0.99}, "host-starved"),
+    ],
+)
+def test_each_remarkable_state_names_the_classes_that_it_fits(
+    process: dict[str, Any], fits: str
+) -> None:
+    """And says what would decide."""
+    (found,) = suggestions(looked(process))
+    assert fits in found.fits
+    assert "agent 7" in found.about
+    assert found.decide
+
+
+def test_what_moved_between_the_looks_is_not_remarkable() -> None:
+    """Unread bytes of a connection that gets on are no sign of anything."""
+    assert suggestions(looked(socket(unread_bytes=900, stood_still=False))) == []
+
+
+def test_an_accept_queue_and_a_log_speak_of_their_hop() -> None:
+    """A log is quoted by what it means, and not believed."""
+    hop = {"accept_queue": 3, "log_tail": ["x upstream timed out (110) while reading", "fine"]}
+    queue, log = suggestions(looked(hop=hop))
+    assert queue.about == log.about == "edge"
+    assert "fd-exhausted" in queue.fits
+    assert log.fits == ()
+
+
+def test_the_case_keeps_what_a_log_means_and_none_of_its_lines() -> None:
+    """Engines write prompts into their logs."""
+    lines = ["prompt: my secret diary", "socket() failed (24: Too many open files)"]
+    kept = recorded(looked({"stack": ["secret diary"]}, {"log_tail": lines}))
+    assert "diary" not in json.dumps(kept)
+    assert kept["hops"][0]["log_signals"] == {"too many open files": 1}  # type: ignore[index,call-overload]  # JSON
+    assert log_signals(None) == {}
