@@ -57,7 +57,7 @@ think_s = 0.3
 prompt_tokens = 40
 growth_tokens = 20
 max_tokens = 8
-deadline_s = 6
+deadline_s = 5
 
 [[service]]
 name = "engine"
@@ -185,7 +185,7 @@ class Stage:
         command = [
             sys.executable, "-m", "exonerate.lab.harness",
             "--base-url", f"http://127.0.0.1:{self.proxy_port}",
-            "--model", ALIAS, "--rounds", "6", "--think", "0.3", "--deadline", "6",
+            "--model", ALIAS, "--rounds", "6", "--think", "0.3", "--deadline", "5",
             "--prompt-words", "40", "--growth-words", "20", "--max-tokens", "8",
             "--seed", str(self.seed),
         ]  # fmt: skip

@@ -34,12 +34,13 @@ class Scale:
     """How long the demo takes: cells and requests of the benchmarks, blocks of the A/B."""
 
     cells: tuple[int, ...]
-    requests: int
+    document_requests: int
+    ab_requests: int
     blocks: int
 
 
-FAST = Scale(cells=(1,), requests=3, blocks=2)
-FULL = Scale(cells=(1, 2), requests=6, blocks=3)
+FAST = Scale(cells=(1,), document_requests=3, ab_requests=2, blocks=2)
+FULL = Scale(cells=(1, 2), document_requests=6, ab_requests=6, blocks=3)
 
 
 @dataclass(slots=True)
@@ -71,7 +72,7 @@ class Story:
             f"{KNOB}. Each value is measured once and the table goes into {DOCUMENT}, as such "
             "tables do.",
         )
-        document = write_document(self.stage, self.scale.cells, self.scale.requests)
+        document = write_document(self.stage, self.scale.cells, self.scale.document_requests)
         table = [line for line in document.read_text().splitlines() if line.startswith("|")]
         click.echo("\n" + "\n".join(table))
         pid = self.stage.start_engine()
@@ -151,7 +152,7 @@ class Story:
         cells = ",".join(map(str, self.scale.cells))
         self.narrator.command(
             ["ab", KNOB, "-C", cells, "--blocks", str(self.scale.blocks), "--requests",
-             str(self.scale.requests), "--prompt-tokens", str(PROMPT_TOKENS), "--max-tokens",
+             str(self.scale.ab_requests), "--prompt-tokens", str(PROMPT_TOKENS), "--max-tokens",
              str(OUTPUT_TOKENS), "--seed", str(self.stage.seed), "--yes"]
         )  # fmt: skip
 
