@@ -24,7 +24,8 @@ def timeline(facts: Facts) -> list[JsonObject]:
 
 
 def _bars(session: Session, began_ns: int) -> list[JsonObject]:
-    lane = session.plan.name.split("/")[0]
+    # A probe that a stall started goes over a new connection: that is what its lane is called.
+    lane = session.plan.name.split("/")[0].replace("meanwhile@", "new@")
     return [
         {
             "lane": lane,
