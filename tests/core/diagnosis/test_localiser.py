@@ -138,6 +138,14 @@ def test_an_engine_that_is_down_is_not_blamed_on_the_proxy() -> None:
     assert all("edge" not in f["hops"] for f in answer["faults"])  # type: ignore[union-attr,index,operator,call-overload]
 
 
+@pytest.mark.parametrize(("status", "hint"), [(401, "api_key_env"), (503, "loading")])
+def test_an_engine_that_refuses_everybody_gets_the_hint_that_fits(status: int, hint: str) -> None:
+    """Nobody is accused of a missing key or of a model that is still being read."""
+    answer: Any = locate_in(World(lambda _: Answer(status=status)))
+    assert answer["outcome"] == "insufficient_evidence"
+    assert hint in answer["next"][0]
+
+
 INNOCENT_ANSWERS = st.sampled_from(
     [
         OK,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from exonerate.core.deployment.model import Deployment
 from exonerate.core.deployment.topology import entry_hop, is_engine, probeable
@@ -153,11 +153,34 @@ def suggestions(judgement: Judgement, outcome: str) -> list[str]:
     if outcome == "no_fault":
         return list(suspect.suspect_class.settings)
     believable = [r.suspect.id for r in judgement.ratings[:3] if r.posterior > 0.01]
-    steps = [f"still believable: {', '.join(believable)}"] if believable else []
+    steps = list(_status_hints(judgement))
+    if believable and not steps:
+        steps.append(f"still believable: {', '.join(believable)}")
     if not any(hop.metrics for hop in judgement.deployment.hops if is_engine(hop)):
         steps.append("give the engine's `metrics` URL in exonerate.toml")
     steps.append("raise `--budget`, or copy the victim more closely in `[victim]`")
     return steps
+
+
+_STATUS_HINTS: Mapping[int, str] = {
+    401: "the engine itself answers 401: set `api_key_env` in `[victim]`",
+    403: "the engine itself answers 403: check the key that `api_key_env` names",
+    404: "the engine itself answers 404: check `model` and `[victim] endpoint`",
+    400: "the engine itself answers 400: check `model`, `max_tokens` and the victim's request",
+    429: "the engine itself answers 429: it limits the rate; try again later or with `--gentle`",
+    503: "the engine itself answers 503: is it still loading its model?",
+}
+
+
+def _status_hints(judgement: Judgement) -> Iterator[str]:
+    """What the engine says when it is asked directly and refuses every time."""
+    engines = {hop.name for hop in judgement.deployment.hops if is_engine(hop)}
+    direct = [s for s in judgement.facts.sessions if s.hop in engines]
+    statuses = {r.exchange.status for s in direct for r in s.rounds if r.exchange.status}
+    if len(statuses) == 1:
+        hint = _STATUS_HINTS.get(statuses.pop())
+        if hint is not None:
+            yield hint
 
 
 def _fault_paragraph(judgement: Judgement, elapsed: str) -> str:
