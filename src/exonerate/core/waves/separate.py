@@ -63,11 +63,15 @@ class Experiment:
         return self.concurrency, self.concurrency + 1
 
 
+ATTENTION_MS_MIN = 1e-6
+"""Less attention than a nanosecond a step is the rounding of a fit that found none."""
+
+
 def experiments(
     table: Table, fits: Sequence[Fit], smooth: Fit, *, noise: float = NOISE_ASSUMED
 ) -> tuple[Experiment, ...]:
     """At most two pairs inside the measured range, the sharpest first; none without a leader."""
-    if not fits or fits[0].coefficients.attention_ms <= 0:
+    if not fits or fits[0].coefficients.attention_ms <= ATTENTION_MS_MIN:
         return ()
     leader = fits[0]
     others = [one for one in fits[1 : 1 + _RIVALS] if 2 * one.rmse <= smooth.rmse] or fits[1:2]
