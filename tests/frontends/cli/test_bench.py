@@ -141,7 +141,7 @@ def test_the_engines_counters_are_read_beside_the_load(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     """The engine's token counter agrees with ours, and its process's CPU time is known."""
-    answer, _, _ = measured(capsys, tmp_path, "-C", "2", "-n", "40")
+    answer, _, _ = measured(capsys, tmp_path, "-C", "2", "-n", "200")
     engine = answer["cells"][0]["engine"]
     assert engine["generated_to_client"] == pytest.approx(1.0)
     assert 0 < engine["running_mean"] <= 2
