@@ -2,7 +2,21 @@
 
 from __future__ import annotations
 
+import signal
+
 from hypothesis import settings
 
 settings.register_profile("exonerate", deadline=None)
 settings.load_profile("exonerate")
+
+
+def _heed_signals() -> None:
+    """Undo what `nohup` or a shell's `&` left ignored, so that programs under test can be ended."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number in (signal.SIGHUP, signal.SIGTERM):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
+
+
+_heed_signals()
