@@ -6,7 +6,7 @@ from typing import Any
 from tests.support.world import PATH
 
 from exonerate.core.deployment.parse import parse_deployment
-from exonerate.core.diagnosis.carried import Passage, passage, read_state
+from exonerate.core.diagnosis.carried import Passage, passage, read_state, upstream_in_sight
 from exonerate.core.diagnosis.facts import Facts, Round, Session, SocketSample
 from exonerate.core.scene import ProbeSession, PromptRecipe, RequestRecipe
 from exonerate.core.wire.exchange import ConnectionFacts, Exchange
@@ -137,3 +137,16 @@ def test_a_connection_that_no_program_took_is_told_from_one_that_was_read() -> N
     assert state(accepted=False, unread=1000) == "not-accepted"
     assert state(accepted=True, unread=1000) == "unread"
     assert state(accepted=True, unread=0) == "read"
+
+
+def test_an_upstream_side_that_carries_requests_is_in_sight() -> None:
+    """Also while several requests of ours are under way, which hides whose bytes they were."""
+
+    def in_sight(rows: Sequence[dict[str, Any]]) -> bool:
+        samples = readings("edge", rows, process=True) + readings("inner", (), process=False)
+        seen = facts(samples)
+        own = seen.sessions[0]
+        return upstream_in_sight(seen, own, own.rounds[0], EDGE, DEPLOYMENT)
+
+    assert in_sight([onward(1010, 400, "127.0.0.1:8081")])
+    assert not in_sight([])

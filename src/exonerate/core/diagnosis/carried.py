@@ -68,6 +68,21 @@ def passage(
     return Passage("no") if nexts and None not in nexts else None
 
 
+def upstream_in_sight(
+    facts: Facts, session: Session, round_: Round, hop: Hop, deployment: Deployment
+) -> bool:
+    """Whether the hop's upstream side was seen to carry requests of this size meanwhile.
+
+    Which of several requests of ours it carried does not matter here, as it does for `passage`.
+    """
+    if is_engine(hop):
+        return False
+    watched = _Watched(facts, session.scene, round_, ())
+    views = [watched.through_process(hop, deployment)]
+    views += [watched.to_next(other) for other in next_hops(deployment, hop.name)]
+    return any(found is not None and found.left != "no" for found in views)
+
+
 def read_state(facts: Facts, session: Session, deployment: Deployment) -> str | None:
     """Whether the program at the session's hop ever took the waiting request from its socket."""
     round_ = session.waiting

@@ -34,7 +34,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from exonerate.core.deployment.model import Deployment, Hop
 from exonerate.core.deployment.topology import before, beyond, is_engine, probeable
 from exonerate.core.diagnosis.aborts import aborts
-from exonerate.core.diagnosis.carried import answer_held, passage, read_state
+from exonerate.core.diagnosis.carried import answer_held, passage, read_state, upstream_in_sight
 from exonerate.core.diagnosis.client.values import CLIENT_VALUES
 from exonerate.core.diagnosis.endings import beat_of, defect_kind, ended_after, ended_by, phase
 from exonerate.core.diagnosis.facts import Facts, Session
@@ -155,7 +155,11 @@ def _upstream_face(
 ) -> Observation | None:
     """Whether the hop's upstream side was in sight at all, during any round."""
     rounds = ((session, round_) for session in through for round_ in session.rounds)
-    seen = any(passage(facts, s, r, hop, deployment) is not None for s, r in rounds)
+    seen = any(
+        passage(facts, s, r, hop, deployment) is not None
+        or upstream_in_sight(facts, s, r, hop, deployment)
+        for s, r in rounds
+    )
     return Observation(hop.name, "upstream-face", "seen", 1, 1) if seen else None
 
 
