@@ -73,7 +73,7 @@ DECIDERS: Deciders = {
 
 
 @dataclass(frozen=True, slots=True)
-class Workplace:
+class Workbench:
     """Everything a job needs, put together for one deployment and one ledger."""
 
     deployment: Deployment
@@ -169,12 +169,12 @@ def live_values(deployment: Deployment | None) -> Callable[[str], str | None]:
     return live.get
 
 
-def build_workplace(
+def build_workbench(
     deployment: Deployment,
     place: str | Path,
     *,
     more: Mapping[type[Activity], Performer] | None = None,
-) -> Workplace:
+) -> Workbench:
     """Put together what a job needs; nothing is opened or made before it is used."""
     clock = SystemClock()
     ledger = open_ledger(place, clock=clock)
@@ -188,7 +188,7 @@ def build_workplace(
         ),
         services=services,
     )
-    return Workplace(
+    return Workbench(
         deployment=deployment,
         clock=clock,
         ledger=ledger,
@@ -200,9 +200,9 @@ def build_workplace(
 
 @dataclass(frozen=True, slots=True)
 class Observatory:
-    """A workplace with a tap that listens before the first hop, and the program to run."""
+    """A workbench with a tap that listens before the first hop, and the program to run."""
 
-    workplace: Workplace
+    workbench: Workbench
     tap_port: int
     redirection: Redirection
 
@@ -247,8 +247,8 @@ def observatory(
         RunProgram: ProgramPerformer(program),
     }
     with closing(listener):
-        workplace = build_workplace(deployment, place, more=observing_performers)
-        yield Observatory(workplace, port, redirection)
+        workbench = build_workbench(deployment, place, more=observing_performers)
+        yield Observatory(workbench, port, redirection)
 
 
 def service_control(deployment: Deployment, clock: Clock) -> ServiceControl:

@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 import click
 
 from exonerate.compose import (
-    Workplace,
-    build_workplace,
+    Workbench,
+    build_workbench,
     changing,
     ledger_place,
     required_deployment,
@@ -45,10 +45,10 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """One command at work: its deployment, its workplace, its progress line."""
+    """One command at work: its deployment, its workbench, its progress line."""
 
     deployment: Deployment
-    workplace: Workplace
+    workbench: Workbench
     means: Means
     progress: ProgressLine
 
@@ -84,16 +84,16 @@ def changing_session(where: CaseOptions) -> Iterator[Session]:
     """A session that holds the lock under which this deployment is changed."""
     deployment = required_deployment(where.config)
     with changing(deployment):
-        workplace = build_workplace(deployment, ledger_place(where.ledger, where.config))
+        workbench = build_workbench(deployment, ledger_place(where.ledger, where.config))
         progress = ProgressLine()
         means = Means(
-            ledger=workplace.ledger,
-            player=workplace.player,
-            redactor=workplace.redactor,
-            clock=workplace.clock,
+            ledger=workbench.ledger,
+            player=workbench.player,
+            redactor=workbench.redactor,
+            clock=workbench.clock,
             progress=progress,
         )
-        yield Session(deployment, workplace, means, progress)
+        yield Session(deployment, workbench, means, progress)
 
 
 def request_of(options: dict[str, Any]) -> ExperimentRequest:
@@ -152,15 +152,15 @@ def play(
     session: Session, where: CaseOptions, prepared: Prepared, options: dict[str, Any]
 ) -> JsonObject:
     """Say what it can show, ask, and run it; the answer `exonerate.comparison/1`."""
-    for line in plan_lines(_plan(session.workplace.ledger, prepared, options["noise"])):
+    for line in plan_lines(_plan(session.workbench.ledger, prepared, options["noise"])):
         click.echo(line, err=True)
     setup = prepared.setup
     if not options["yes"] and sys.stdin.isatty():
         click.confirm(f"restart `{setup.service}` that often?", abort=True, err=True)
-    workplace = session.workplace
-    book = CaseBook(workplace.ledger, workplace.redactor)
+    workbench = session.workbench
+    book = CaseBook(workbench.ledger, workbench.redactor)
     case = case_to_write(
-        where, workplace.ledger, book, title=f"{setup.job} {setup.knob or setup.service}"
+        where, workbench.ledger, book, title=f"{setup.job} {setup.knob or setup.service}"
     )
     run = Run(case=case.id, run=f"{setup.job}-{secrets.token_hex(4)}", host=platform.node())
     try:

@@ -10,7 +10,7 @@ from typing import Protocol
 
 import click
 
-from exonerate.compose import Workplace, build_workplace, ledger_place, required_deployment
+from exonerate.compose import Workbench, build_workbench, ledger_place, required_deployment
 from exonerate.core.change.history import open_changes, recorded_changes
 from exonerate.core.json_types import JsonObject
 from exonerate.errors import ExonerateError
@@ -37,7 +37,7 @@ class Report(Protocol):
 class Desk:
     """One command at work: where it works, and how it shows what it does."""
 
-    place: Workplace
+    place: Workbench
     progress: ProgressLine
 
     @property
@@ -95,7 +95,7 @@ class Desk:
 def desk_of(where: CaseOptions, *, quiet: bool) -> Desk:
     """The desk of a command; raises ExonerateError without a deployment."""
     deployment = required_deployment(where.config)
-    place = build_workplace(deployment, ledger_place(where.ledger, where.config))
+    place = build_workbench(deployment, ledger_place(where.ledger, where.config))
     return Desk(place, ProgressLine(quiet=quiet))
 
 

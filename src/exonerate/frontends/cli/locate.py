@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from exonerate.compose import (
-    build_workplace,
+    build_workbench,
     check_victim,
     ledger_place,
     live_values,
@@ -130,11 +130,11 @@ def _run(
     if victim.program is not None:
         asked = Asked(options.seed, options.budget_s, options.symptom, options.gentle)
         return run_observed(deployment, where, victim, asked, quiet=options.as_json)
-    workplace = build_workplace(deployment, ledger_place(where.ledger, where.config))
-    book = CaseBook(workplace.ledger, workplace.redactor)
+    workbench = build_workbench(deployment, ledger_place(where.ledger, where.config))
+    book = CaseBook(workbench.ledger, workbench.redactor)
     case = case_to_write(
         where,
-        workplace.ledger,
+        workbench.ledger,
         book,
         title=f"who is to blame in {deployment.name}",
         symptom=options.symptom or "hang",
@@ -153,9 +153,9 @@ def _run(
             locate(
                 deployment,
                 request,
-                ledger=workplace.ledger,
-                player=workplace.player,
-                redactor=workplace.redactor,
+                ledger=workbench.ledger,
+                player=workbench.player,
+                redactor=workbench.redactor,
                 progress=progress,
             )
         )

@@ -135,11 +135,11 @@ def run_observed(
     progress = ProgressLine(quiet=quiet)
     try:
         with observatory(deployment, place, program, stdout_to_stderr=quiet) as watching:
-            workplace = watching.workplace
-            book = CaseBook(workplace.ledger, workplace.redactor)
+            workbench = watching.workbench
+            book = CaseBook(workbench.ledger, workbench.redactor)
             title = f"what {Path(program[0]).name} and {deployment.name} do to each other"
             case = case_to_write(
-                where, workplace.ledger, book, title=title, symptom=asked.symptom or "hang"
+                where, workbench.ledger, book, title=title, symptom=asked.symptom or "hang"
             )
             request = ObserveRequest(
                 case=case.id,
@@ -155,14 +155,14 @@ def run_observed(
             job = observe(
                 deployment,
                 request,
-                ledger=workplace.ledger,
-                player=workplace.player,
-                redactor=workplace.redactor,
+                ledger=workbench.ledger,
+                player=workbench.player,
+                redactor=workbench.redactor,
                 progress=progress,
             )
             answer = run_async(job)
             if victim.record is not None:
-                _write_recording(victim.record, workplace.ledger.records(run=request.run))
+                _write_recording(victim.record, workbench.ledger.records(run=request.run))
             return answer
     finally:
         progress.done()

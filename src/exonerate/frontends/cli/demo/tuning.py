@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from exonerate.compose import (
-    build_workplace,
+    build_workbench,
     ledger_place,
     load_deployment,
 )
@@ -73,9 +73,9 @@ def _measure(stage: Stage, value: str, cells: tuple[int, ...], requests: int) ->
     stage.script.write_bytes(with_value(stage.script.read_bytes(), knob, value))
     with stage.engine_stopped_at_the_end():
         stage.start_engine()
-        workplace = build_workplace(deployment, ledger_place(None, stage.config))
+        workbench = build_workbench(deployment, ledger_place(None, stage.config))
         progress = ProgressLine()
-        events = run_async(workplace.player.play(_scene(stage, cells, requests), progress))
+        events = run_async(workbench.player.play(_scene(stage, cells, requests), progress))
         progress.done()
     found = {int(str(e.data["concurrency"])): cell_run(e.data) for e in events if e.kind == "cell"}
     missing = [cell for cell in cells if cell not in found or not found[cell].tokens_per_s]
