@@ -2,8 +2,8 @@
 
 A class is data. `predicts` maps an observable to the values that the class allows; an observable
 that is not named is one about which the class says nothing. Observables and their values are
-defined in `observables`; classes are registered by the entry point group ``exonerate.suspects``
-and the built-in ones lie in `catalogue`, one file a layer.
+defined in `observables`; the classes lie in `catalogue`, one file a layer,
+and `catalogue.registry` lists them.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ class SuspectClass:
         slug: the `class` of `exonerate.verdict/1`.
         layer: whose fault it is when it is one.
         roles: the roles of hops that can be guilty of it.
-        prior: relative weight before anything was seen; from how often public reports of such
-            symptoms ended there (proxies first, numerics last).
+        prior: relative weight before anything was seen; a judgement, not a count, and not yet
+            calibrated.
         mechanism: one sentence for the report.
         predicts: observable -> allowed values.
         is_fault: False for explanations of `no_fault`, such as `saturated`.
