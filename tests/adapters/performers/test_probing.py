@@ -149,11 +149,11 @@ def test_socket_counters_are_watched_as_long_as_the_session_lasts() -> None:
                 name="sockets", hop="edge", host="127.0.0.1", port=port, count=1000,
                 every_s=0.05, background=True,
             )  # fmt: skip
-            victim = session("victim", port, rounds=2, deadline_s=0.6)
+            victim = session("victim", port, rounds=2, deadline_s=1.5)
             return await play(Scene(id="s", why="t", activities=(watch, victim)))
 
     readings = [event.data for event in asyncio.run(run()) if event.kind == "sockets"]
-    assert len(readings) >= 5
+    assert len(readings) >= 3
     assert any(reading.get("same") for reading in readings)
     assert any(reading.get("rows") for reading in readings)
 
