@@ -11,7 +11,7 @@ from pathlib import Path
 from exonerate.adapters.address import Address
 from exonerate.core.scene import RequestRecipe
 from exonerate.core.version import USER_AGENT
-from exonerate.core.wire.coding import ACCEPTED_CODINGS
+from exonerate.core.wire.coding import accepted_codings
 from exonerate.errors import ExonerateError
 
 
@@ -34,7 +34,7 @@ def build_request(
         "host": address.authority,
         "user-agent": USER_AGENT,
         "accept": "text/event-stream" if recipe.stream else "application/json",
-        "accept-encoding": ACCEPTED_CODINGS,
+        "accept-encoding": accepted_codings(),
         "content-type": "application/json",
         "x-request-id": request_id,
         "traceparent": f"00-{secrets.token_hex(16)}-{span_id}-01",

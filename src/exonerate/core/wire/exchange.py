@@ -62,7 +62,9 @@ class ContentFacts:
     defects: tuple[str, ...] = ()
     """Names from a closed list: `invalid-utf8`, `invalid-json`, `framing-in-body`,
     `duplicated-event`, `special-token`, `error-event`, `html-body`, `text-after-finish`,
-    `more-events-than-tokens`, `oversized-event`, `bytes-after-end`, `undecodable-coding`."""
+    `more-events-than-tokens`, `oversized-event`, `bytes-after-end`, `undecodable-coding` (one that
+    was not offered), `invalid-coding` (the bytes are not in it), `cut-coding` (the framing ended
+    before it did), `oversized-body`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

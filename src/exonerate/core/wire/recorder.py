@@ -160,7 +160,7 @@ class ExchangeRecorder:
             content=self._answer.facts(),
             end=end_code(self._circumstances(ending, at_ns, fin_seen)),
             given_up=given_up,
-            error=error or self._answer.broken,
+            error=error or self._answer.broken or self._answer.unread,
         )
 
     def _arrived(self, meaningful: int, stamp_ns: int) -> None:
