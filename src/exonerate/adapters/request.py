@@ -17,11 +17,14 @@ from exonerate.errors import ExonerateError
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Head and body as they go out, and the ids that were put on them."""
+    """Head and body as they go out over HTTP/1.1, the parts of both, and the ids put on them."""
 
     content: bytes
     request_id: str
     span_id: str
+    target: str
+    fields: tuple[tuple[str, str], ...]
+    body: bytes
 
 
 def build_request(
@@ -42,10 +45,11 @@ def build_request(
     headers.update(authorization(recipe))
     headers.update((name.lower(), value) for name, value in recipe.headers)
     headers["content-length"] = str(len(body))
-    lines = [f"POST {address.target(recipe.path)} HTTP/1.1"]
+    target = address.target(recipe.path)
+    lines = [f"POST {target} HTTP/1.1"]
     lines.extend(f"{name}: {value}" for name, value in headers.items())
     head = "\r\n".join([*lines, "", ""]).encode("latin-1", "replace")
-    return Request(head + body, request_id, span_id)
+    return Request(head + body, request_id, span_id, target, tuple(headers.items()), body)
 
 
 def authorization(recipe: RequestRecipe) -> dict[str, str]:

@@ -6,6 +6,8 @@ reads can stamp the events. The text itself is not kept.
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from exonerate.core.wire.coding import (
     PLAIN_BYTES_MAX,
     CodingError,
@@ -24,11 +26,29 @@ WHOLE_BODY_BYTES_MAX = 16 * 1024 * 1024
 """An unstreamed body beyond this is counted but not read."""
 
 
-class AnswerReader:
-    """Reads one answer of one dialect."""
+class PartReader(Protocol):
+    """Reads the framing of one version of HTTP, for one answer."""
 
-    def __init__(self, dialect: Dialect) -> None:
-        self._http = ResponseReader()
+    interim_answers: int
+    head: Head | None
+    finished: bool
+
+    @property
+    def answering(self) -> bool:
+        """Bytes of the answer that is not yet known to be an interim one have come."""
+
+    def feed(self, received: bytes) -> list[Part]:
+        """The parts that these bytes complete."""
+
+    def feed_eof(self) -> list[Part]:
+        """The parts that the peer's FIN completes."""
+
+
+class AnswerReader:
+    """Reads one answer of one dialect, over HTTP/1.1 unless another reader of parts is given."""
+
+    def __init__(self, dialect: Dialect, http: PartReader | None = None) -> None:
+        self._http = http or ResponseReader()
         self._content = ContentReader(dialect)
         self._events = EventReader()
         self._decoder: Decoder = Identity()

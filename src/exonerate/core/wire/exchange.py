@@ -99,7 +99,7 @@ class Exchange:
     """Answer headers of an allow-list, lower-case names."""
     http_version: str | None = None
     framing: str | None = None
-    """How the body ends: `chunked`, `length`, `close` or `none`."""
+    """How the body ends: `chunked`, `length`, `close`, `none`, or `end-stream` in HTTP/2."""
     request_id: str = ""
     """The `x-request-id` that was sent."""
     read_lateness_ms: float = 0.0
