@@ -18,6 +18,7 @@ from h2.connection import H2Connection
 from h2.errors import ErrorCodes
 from h2.events import RequestReceived
 from h2.settings import SettingCodes
+from tests.support.certificates import Authority, authority_in
 
 from exonerate.adapters.clock import SystemClock
 from exonerate.adapters.link import USUAL, Link
@@ -25,7 +26,6 @@ from exonerate.adapters.prober import play_session
 from exonerate.core.scene import ProbeSession, PromptRecipe, RequestRecipe
 from exonerate.core.wire.exchange import Exchange
 from exonerate.errors import ExonerateError
-from tests.support.certificates import Authority, authority_in
 
 ENGINE = Path(__file__).parents[1] / "support" / "asgi_engine.py"
 HTTP2 = Link(http="2")
@@ -155,8 +155,7 @@ class Server:
             await self.flush()
             for event in events:
                 if isinstance(event, RequestReceived):
-                    assert event.stream_id is not None
-                    return event.stream_id
+                    return int(event.stream_id)
         raise ConnectionResetError
 
     async def flush(self) -> None:

@@ -197,7 +197,7 @@ class _Session:
             if reader is not None:
                 recorder.expect(reader)
             recorder.request_bytes = len(request.content)
-            if self._session.half_close and not self._address.secure:
+            if self._session.half_close and not self._address.secure and self._link.http != "2":
                 await connection.end_sending()
             ending, error = await self._receive(connection, conversation, recorder)
         except ConnectionLost as lost:
