@@ -155,8 +155,7 @@ class Server:
             await self.flush()
             for event in events:
                 if isinstance(event, RequestReceived):
-                    assert event.stream_id is not None
-                    return event.stream_id
+                    return int(event.stream_id)
         raise ConnectionResetError
 
     async def flush(self) -> None:

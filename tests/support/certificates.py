@@ -29,7 +29,7 @@ class Authority:
         return self.folder / "ca.pem"
 
     def sign(self, name: str, *, days: int = 2) -> Pair:
-        """A certificate for that address or host name; long gone where `days` is below 0."""
+        """A certificate for that address or host name; below 0 days it has expired."""
         kind = "IP" if name.replace(".", "").isdigit() else "DNS"
         files = Pair(self.folder / f"{name}{days}.pem", self.folder / f"{name}{days}.key")
         request = self.folder / f"{name}{days}.csr"

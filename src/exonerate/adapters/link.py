@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Literal, TypeAlias
+from pathlib import Path
 
+from exonerate.core.deployment.model import Deployment, Hop, HttpVersion
 from exonerate.errors import ExonerateError
-
-HttpVersion: TypeAlias = Literal["1.1", "2", "auto"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +35,29 @@ class Link:
 
 USUAL = Link()
 """A hop of which nothing is said."""
+
+
+def link_of(hop: Hop, folder: str | Path) -> Link:
+    """The link of a hop; the paths of its deployment begin in that folder."""
+    return Link(http=hop.http, ca=str(Path(folder) / hop.ca) if hop.ca else None)
+
+
+def links_of(deployment: Deployment) -> dict[str, Link]:
+    """The link of every hop, by its name."""
+    return {hop.name: link_of(hop, deployment.folder) for hop in deployment.hops}
+
+
+def check_load(link: Link) -> None:
+    """Whether load can be sent over this link.
+
+    Raises:
+        ExonerateError: the hop speaks HTTP/2 only; the load generator speaks HTTP/1.1.
+    """
+    if link.http == "2":
+        raise ExonerateError(
+            'load is sent over HTTP/1.1, and the hop has `http = "2"`',
+            "send it to the hop behind it, or to one that speaks HTTP/1.1 as well",
+        )
 
 
 def http2_is_there() -> bool:

@@ -202,7 +202,7 @@ class _Session:
                 recorder.expect(reader)
             recorder.request_bytes = len(request.content)
             recorder.body_sent_bytes = len(request.body)
-            if self._session.half_close and not self._address.secure:
+            if self._session.half_close and not self._address.secure and self._link.http != "2":
                 await connection.end_sending()
             ending, error = await self._receive(connection, conversation, recorder)
         except ConnectionLost as lost:
