@@ -130,7 +130,8 @@ class Scenario:
     """One drawn scenario, ready to be staged.
 
     `setup` and `teardown` are shell scripts around it, for networks that have to be built.
-    `names_at` is the address of the name server that the client asks.
+    `names_at` is the address of the name server that the client asks. `quick` ones are short and
+    need nothing installed.
     """
 
     id: str
@@ -147,6 +148,7 @@ class Scenario:
     names_at: str | None = None
     needs: tuple[str, ...] = ()
     needs_root: bool = False
+    quick: bool = False
     budget_s: float = 60.0
     timers_s: float = 0.0
 

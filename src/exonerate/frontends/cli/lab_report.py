@@ -42,10 +42,12 @@ class _Shown:
     epilog="\b\nExamples:\n"
     "  exonerate lab run S1 S20\n"
     "  exonerate lab run my-scenario.toml --seeds 5 --html lab.html\n"
-    "  exonerate lab run --all --seeds 5 --results lab.jsonl",
+    "  exonerate lab run --all --seeds 5 --results lab.jsonl\n"
+    "  exonerate lab run --quick",
 )
 @click.argument("names", nargs=-1)
 @click.option("--all", "everything", is_flag=True, help="Every scenario that comes along.")
+@click.option("--quick", is_flag=True, help="Those that are short and need nothing installed.")
 @click.option("--seeds", type=click.IntRange(1, 1000), default=1, show_default=True)
 @click.option("--first-seed", type=click.IntRange(0), default=1, show_default=True)
 @click.option(
@@ -66,6 +68,7 @@ class _Shown:
 def run(
     names: tuple[str, ...],
     everything: bool,
+    quick: bool,
     seeds: int,
     first_seed: int,
     jobs: int,
@@ -82,7 +85,7 @@ def run(
     lacks is reported as not run. Exit status 1 when an innocent was accused, 2 when a named
     scenario was not run, 4 when a run broke.
     """
-    templates = _chosen(names, everything)
+    templates = _chosen(names, everything=everything, quick=quick)
     kept = Results(results)
     lacking = [item for template in templates for item in _lacking(template)]
     unavailable = {item.scenario for item in lacking}
@@ -107,7 +110,7 @@ def run(
         ),
     )
     _show(made, _Shown(as_json, html, markdown))
-    return _status(made, lacking_counts=not everything)
+    return _status(made, lacking_counts=bool(names))
 
 
 @click.command(epilog="\b\nExample:\n  exonerate lab report lab.jsonl --html lab.html")
@@ -158,9 +161,11 @@ def _status(made: LabReport, *, lacking_counts: bool) -> int:
     return exit_status.OPERATOR if made.not_run and lacking_counts else exit_status.DONE
 
 
-def _chosen(names: tuple[str, ...], everything: bool) -> list[Template]:
-    if everything == bool(names):
-        raise click.UsageError("name scenarios, or give --all")
+def _chosen(names: tuple[str, ...], *, everything: bool, quick: bool) -> list[Template]:
+    if [everything, quick, bool(names)].count(True) != 1:
+        raise click.UsageError("name scenarios, or give --all or --quick")
+    if quick:
+        return [template for template in builtin_scenarios() if template.tables.get("quick")]
     return builtin_scenarios() if everything else [find_template(name) for name in names]
 
 
