@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from exonerate.errors import ExonerateError
-from exonerate.frontends.cli.lab_runs import Results, play_scenario
+from exonerate.frontends.cli.lab_runs import Results, end_running, play_scenario
 from exonerate.lab.durations import estimate_s, recorded_s
 from exonerate.lab.scenario import Template
 from exonerate.report.lab import LabRun, NotRun
@@ -37,6 +37,7 @@ class Queue:
     results: Results
     jobs: int = 1
     keep: Path | None = None
+    within: Path | None = None
     say: Say = print
     not_run: list[NotRun] = field(default_factory=list)
     _left: dict[Wanted, float] = field(default_factory=dict)
@@ -63,15 +64,19 @@ class Queue:
                 del self._left[wanted]
                 left = f"{number} of {len(self.todo)}, about {minutes(self.left_s())} left"
                 self.say(f"{wanted.template.id} seed {wanted.seed}: {done.result()} ({left})")
+        except BaseException:
+            # Interrupted: what has not begun never begins, what runs ends, and both are waited for.
+            pool.shutdown(wait=False, cancel_futures=True)
+            end_running()
+            raise
         finally:
-            # What has not begun never begins; what runs is ended by the same interrupt.
-            pool.shutdown(wait=True, cancel_futures=True)
+            pool.shutdown(wait=True)
 
     def _play_one(self, wanted: Wanted) -> str:
         template, seed = wanted.template, wanted.seed
         with _network if template.tables.get("setup") else nullcontext():
             try:
-                run = play_scenario(template, seed, keep=self.keep)
+                run = play_scenario(template, seed, keep=self.keep, within=self.within)
             except ExonerateError as error:
                 self.not_run.append(
                     NotRun(scenario=template.id, seed=seed, why=error.problem, hint=error.hint)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -96,10 +97,11 @@ def run(
         if template.id not in unavailable
     ]
     todo = [one for one in wanted if kept.find(one.template, one.seed, stale=keep_stale) is None]
-    queue = Queue(todo, kept, jobs=jobs, keep=verdicts, say=_say)
+    stages = Path(tempfile.mkdtemp(prefix="exonerate-lab-"))
+    queue = Queue(todo, kept, jobs=jobs, keep=verdicts, within=stages, say=_say)
     done = f", {len(wanted) - len(todo)} are done already" if len(todo) < len(wanted) else ""
     _say(f"{len(todo)} runs to play, about {minutes(queue.left_s())}{done}")
-    with guarded():
+    with guarded(stages):
         queue.play()
     found = [(kept.find(one.template, one.seed, stale=True), one) for one in wanted]
     made = LabReport(

@@ -81,8 +81,12 @@ def read_results(path: Path) -> list[LabRun]:
     return runs
 
 
-def play_scenario(template: Template, seed: int, *, keep: Path | None = None) -> LabRun:
+def play_scenario(
+    template: Template, seed: int, *, keep: Path | None = None, within: Path | None = None
+) -> LabRun:
     """Stage, locate, score; the verdict is kept in the folder `keep`.
+
+    The scenario's own folder is made within another one, for whoever has to clean up after a kill.
 
     Raises:
         ExonerateError: the scenario cannot be staged, or there was no verdict.
@@ -90,7 +94,7 @@ def play_scenario(template: Template, seed: int, *, keep: Path | None = None) ->
     clock = SystemClock()
     begun = clock.now()
     with (
-        tempfile.TemporaryDirectory(prefix="exonerate-lab-") as folder,
+        tempfile.TemporaryDirectory(prefix="exonerate-lab-", dir=within) as folder,
         staged(template, seed=seed, folder=Path(folder), progress=_silent) as stage,
     ):
         verdict = _verdict(stage, seed)
@@ -133,23 +137,37 @@ def _verdict(stage: Stage, seed: int) -> Mapping[str, Any]:
     if stage.scenario.client is not None:
         # Only the victim's own program shows what it does wrong; a probe would do it right.
         command += ["--run", "--", *stage.client_argv]
+    process = subprocess.Popen(
+        command,
+        cwd=stage.folder,
+        env={**os.environ, **stage.client_environ},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    _running.add(process)
     try:
-        done = subprocess.run(
-            command,
-            cwd=stage.folder,
-            env={**os.environ, **stage.client_environ},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=budget + GRACE_S,
-        )
+        said, complained = process.communicate(timeout=budget + GRACE_S)
     except subprocess.TimeoutExpired as error:
         raise _no_verdict(stage, f"it ran past {budget + GRACE_S:g} s") from error
-    if not done.stdout:
-        raise _no_verdict(stage, done.stderr.strip()[-400:])
-    answer: Mapping[str, Any] = json.loads(done.stdout)
+    finally:
+        _running.discard(process)
+        process.kill()
+        process.wait()
+    if not said:
+        raise _no_verdict(stage, complained.strip()[-400:])
+    answer: Mapping[str, Any] = json.loads(said)
     return answer
+
+
+_running: set[subprocess.Popen[str]] = set()
+
+
+def end_running() -> None:
+    """End every `locate` that is under way; its scenario then ends as one without a verdict."""
+    for process in list(_running):
+        process.terminate()
 
 
 def _no_verdict(stage: Stage, why: str) -> ExonerateError:
