@@ -135,8 +135,20 @@ def summary(runs: Sequence[LabRun]) -> JsonObject:
 def summary_text(runs: Sequence[LabRun]) -> str:
     """The figures in one line."""
     figures = summary(runs)
-    known = {name: value for name, value in figures.items() if value is not None}
-    return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in known.items())
+    if not runs:
+        return "no runs"
+    words = [
+        f"{len(runs)} runs: {figures['points']:g} points of {len(runs)}",
+        f"false accusations {figures['false_accusations']}",
+    ]
+    for name, text in (
+        ("right_layer", "right layer"),
+        ("right_class", "right class"),
+        ("no_fault_answered_so", "nobody rightly accused"),
+    ):
+        share = figures[name]
+        words += [f"{text} {share:.0%}"] if isinstance(share, float) else []
+    return f"{', '.join(words)}, median {figures['median_s']} s"
 
 
 def confusion(runs: Sequence[LabRun]) -> dict[str, dict[str, int]]:

@@ -16,6 +16,8 @@ from exonerate.report.lab import LabReport, LabRun, NotRun, not_run_line, said, 
 from exonerate.report.svg import Drawing
 
 CELL, LABELS, HEADS = 30.0, 190.0, 150.0
+SLANT = 90.0
+"""Room at the right for the last head, which leans over."""
 LAST = ("no_fault", "insufficient_evidence")
 TITLE = "What was to be found (rows), and what was said (columns)"
 
@@ -46,7 +48,7 @@ class _Cell:
 
 def lab_html(report: LabReport) -> str:
     """The whole page."""
-    title = "How `locate` does on the lab"
+    title = "How locate does on the lab"
     parts = [
         Markup("<h1>{}</h1><p>{}</p>").format(title, summary_text(report.runs)),
         Markup("<p>{}</p>").format(_provenance(report)),
@@ -84,8 +86,10 @@ def lab_markdown(report: LabReport) -> str:
 def confusion_picture(runs: Sequence[LabRun]) -> Markup:
     """The confusion matrix; each cell says which runs it holds when it is pointed at."""
     rows, columns = _axes(runs)
-    drawing = Drawing(LABELS + CELL * len(columns) + 20, TITLE, "matrix")
+    drawing = Drawing(LABELS + CELL * len(columns) + SLANT, TITLE, "matrix")
+    bottom = HEADS + CELL * len(rows)
     for number, column in enumerate(columns):
+        drawing.line(LABELS + CELL * number, HEADS, LABELS + CELL * number, bottom, "grid")
         _slanted(drawing, LABELS + CELL * number, column)
     for line, row in enumerate(rows):
         y = HEADS + CELL * line
@@ -98,15 +102,16 @@ def confusion_picture(runs: Sequence[LabRun]) -> Markup:
                 tip = f"{row} answered by {column}: {cell.runs}"
                 drawing.rect(x + 1, y + 1, CELL - 2, CELL - 2, cell.css, tip)
                 drawing.text(x + CELL / 2, y + CELL * 0.65, str(cell.count), "count", "middle")
-    return drawing.done(HEADS + CELL * len(rows) + 10)
+    return drawing.done(bottom + 10)
 
 
 def _axes(runs: Sequence[LabRun]) -> tuple[list[str], list[str]]:
     """Rows and columns in the same order; what nobody was to find comes last."""
     rows = sorted({run.wanted for run in runs}, key=_place)
     answers = sorted({_answer(run) for run in runs}, key=_place)
-    both = [row for row in rows if row in answers]
-    return rows, both + [answer for answer in answers if answer not in both]
+    both = [row for row in rows if row in answers and row not in LAST]
+    others = [answer for answer in answers if answer not in both]
+    return rows, both + others
 
 
 def _place(name: str) -> tuple[bool, str]:
