@@ -60,6 +60,8 @@ def _swallowing_when(rng: random.Random) -> tuple[str, Tables]:
         ("requests on connections over an age", {"connection_age_s": f"> {rng.uniform(1, 2):.2f}"}),
         ("requests over a size", {"request_bytes": f"> {rng.randint(900, 1600)}"}),
         ("requests after a pause", {"idle_s": f"> {rng.uniform(0.15, 0.25):.2f}"}),
+        ("requests now and then", {"chance": round(rng.uniform(0.2, 0.35), 2)}),
+        ("requests that ask for a stream", {"stream": True}),
     ]
     return rng.choices(conditions)[0]
 

@@ -118,11 +118,15 @@ class Background:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Client:
-    """The victim's own program, for `locate --run`: one of ours with options, or any `argv`."""
+    """The victim's own program, for `locate --run`: one of ours with options, or any `argv`.
+
+    `environ` is what the shell that it is started from has exported.
+    """
 
     program: Literal["harness", "faulty_client"] = "harness"
     options: tuple[str, ...] = ()
     argv: tuple[str, ...] = ()
+    environ: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -109,7 +109,7 @@ def staged(template: Template, *, seed: int, folder: Path, progress: Progress) -
             urls=urls,
             programs=programs,
             client_argv=_client_argv(scenario),
-            client_environ={"OPENAI_BASE_URL": f"{urls[scenario.part[0].name]}/v1"},
+            client_environ=_client_environ(scenario, urls),
             client_prefix=_client_prefix(scenario, folder),
         )
 
@@ -300,6 +300,11 @@ def _client_argv(scenario: Scenario) -> tuple[str, ...]:
         *("--growth-words", _words(victim.get("growth_tokens", 150))),
         *(client.options if client is not None else ()),
     )
+
+
+def _client_environ(scenario: Scenario, urls: Mapping[str, str]) -> dict[str, str]:
+    exported = scenario.client.environ if scenario.client is not None else {}
+    return {"OPENAI_BASE_URL": f"{urls[scenario.part[0].name]}/v1", **exported}
 
 
 def _client_prefix(scenario: Scenario, folder: Path) -> tuple[str, ...]:
