@@ -108,6 +108,8 @@ class SocketSample:
     rows: tuple[JsonObject, ...] | None
     process_seen: bool = False
     """Whether the hop's own process could be looked into, so that `up` rows are all there are."""
+    processes: tuple[str, ...] = ()
+    """Pid and start time of each process that listens at the hop, as far as it could be seen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,6 +240,7 @@ def _sockets(scene: str, events: Sequence[Event]) -> list[SocketSample]:
     found: list[SocketSample] = []
     last: dict[str, tuple[JsonObject, ...] | None] = {}
     process: dict[str, bool] = {}
+    processes: dict[str, tuple[str, ...]] = {}
     for event in events:
         if event.kind != "sockets":
             continue
@@ -246,7 +249,9 @@ def _sockets(scene: str, events: Sequence[Event]) -> list[SocketSample]:
             rows = event.data.get("rows")
             last[hop] = tuple(_object(r) for r in _items(rows)) if rows is not None else None
             process[hop] = bool(event.data.get("process_seen"))
-        sample = SocketSample(scene, hop, event.at_ns, last.get(hop), process.get(hop, False))
+            processes[hop] = tuple(map(str, _items(event.data.get("processes", ()))))
+        seen, names = process.get(hop, False), processes.get(hop, ())
+        sample = SocketSample(scene, hop, event.at_ns, last.get(hop), seen, names)
         found.append(sample)
     return found
 

@@ -42,9 +42,11 @@ WATCH_FIRST_S = 0.25
 SOCKET_SAMPLES_MAX = 2000
 CONTENT_ROUNDS = 4
 ABORT_TOKENS = 600
-ABORT_AFTER_S = 1.5
-ABORT_TURN_S = 5.0
-"""An abort probe streams for `ABORT_AFTER_S`; then the counters are read until the next turn."""
+ABORT_ROUNDS = 3
+ABORT_AFTER_S, ABORT_PAUSE_S = 1.0, 1.8
+ABORT_TURN_S = ABORT_ROUNDS * (ABORT_AFTER_S + ABORT_PAUSE_S) + 0.5
+"""An abort probe streams for `ABORT_AFTER_S`, and is silent before it comes again; each hop has
+its turn."""
 THINK_FACTORS = (1.0, 0.5, 0.25, 1.0, 0.5, 0.25)
 """Idle time varies from scene to scene, so that a count of requests and an age come apart."""
 
@@ -122,7 +124,8 @@ def abort_scene(deployment: Deployment, number: int, seed: int) -> Scene:
     # The last look needs time after the last abort.
     last = hops[-1]
     tail = _abort(deployment, last, number, seed, start_s=len(hops) * ABORT_TURN_S)
-    activities.append(replace(tail, name="abort-tail", deadline_s=0.1))
+    activities.append(replace(tail, name="abort-tail", rounds=1, deadline_s=0.1))
+    activities.extend(_watch(hop) for hop in deployment.hops)
     return Scene(
         id=f"abort-{number}",
         why="leave a long answer in the middle at every hop, and see whether the engine stops",
@@ -168,11 +171,12 @@ def _abort(
         hop=hop.name,
         url=hop.url,
         request=replace(request, max_tokens=ABORT_TOKENS, stream=True),
-        rounds=1,
+        rounds=ABORT_ROUNDS,
         connection="fresh",
-        think_s=0.0,
+        think_s=ABORT_PAUSE_S,
         deadline_s=ABORT_AFTER_S,
-        start_s=start_s,
+        stop_after_failure=False,
+        start_s=WATCH_FIRST_S + start_s,
     )
 
 

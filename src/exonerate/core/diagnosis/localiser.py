@@ -100,6 +100,11 @@ def _convicted(judgement: Judgement) -> bool:
         return judgement.times("closed-while-idle") >= FLIPS_MIN
     if not all(_ruled_out(rival) for rival in rivals):
         return False
+    if judgement.top_is("scheduler-stuck") and _abort_wanted(judgement):
+        return False
+    if judgement.top_is("cancel-not-propagated"):
+        # The engine is full of it, so that a bypass helps nobody; our own leaving is the flip.
+        return judgement.times("leaving") >= FLIPS_MIN and judgement.times("through") >= 2
     if judgement.top_is("corruption") and judgement.times("same-text") >= CONTENT_TIMES_MIN:
         return True
     return _scenes_with_symptom(judgement) >= 2 and _repeated(judgement)
@@ -180,7 +185,9 @@ def _content_wanted(judgement: Judgement) -> bool:
 
 
 def _abort_wanted(judgement: Judgement) -> bool:
-    """A busy engine may be working for clients that have left: ask before excusing it."""
+    """A busy engine may hold what clients have left behind: ask before it is excused or accused."""
+    if judgement.top_is("scheduler-stuck") and judgement.times("slots-held"):
+        return False
     busy = judgement.times("engine-meanwhile") >= EXPLANATION_TIMES_MIN
     engines_busy = busy and judgement.top.suspect.suspect_class.slug in ABORT_QUESTION
     return engines_busy and not any(s.id.startswith("abort-") for s in judgement.facts.scenes)

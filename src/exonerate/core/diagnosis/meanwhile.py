@@ -95,13 +95,14 @@ def _quiet_run(
 ) -> list[CounterSample]:
     """The longest run of readings between which no probe of ours but the waiting one was worked on.
 
-    A probe's own work may still show in the counters a moment after its answer.
+    A probe's own work may still show in the counters a moment after its answer. One that hung as
+    well disturbs nothing: whatever was done for it, nothing came of it.
     """
     others = [
         (round_.exchange.begun_ns, round_.exchange.ended_ns + COUNTER_LAG_NS)
         for session in facts.sessions
         for round_ in session.rounds
-        if round_ is not failed
+        if round_ is not failed and round_.exchange.first_byte_ns is not None
     ]
     longest: list[CounterSample] = []
     run: list[CounterSample] = []

@@ -17,6 +17,9 @@ Every observable is about one hop:
 - ``closed-while-idle``: what became of connections at the entry while they were idle
 - ``period``: that the endings fall on a regular beat of the clock
 - ``abort-through``, ``abort-beyond``: whether the engine stops when a client leaves
+- ``leaving``: whether the hop closes a request's connection behind it when its client has left
+- ``slots-held``: whether the engine holds more slots or cache than the work it does
+- ``engine-process``: whether the engine's process was replaced, or nobody listens
 - ``upstream-face``: that the hop's upstream side was in sight, for any round
 - ``answer-held``: whether the answer's bytes reached the hop while its client got none of them
 - ``ended-by``: who ended the failing exchange
@@ -37,7 +40,9 @@ from exonerate.core.diagnosis.aborts import aborts
 from exonerate.core.diagnosis.carried import answer_held, passage, read_state, upstream_in_sight
 from exonerate.core.diagnosis.client.values import CLIENT_VALUES
 from exonerate.core.diagnosis.endings import beat_of, defect_kind, ended_after, ended_by, phase
+from exonerate.core.diagnosis.engine_process import engine_process
 from exonerate.core.diagnosis.facts import Facts, Session
+from exonerate.core.diagnosis.leaving import leaving
 from exonerate.core.diagnosis.meanwhile import engine_state
 from exonerate.core.diagnosis.streaming import stream_shape
 from exonerate.core.diagnosis.suspect import Observation
@@ -68,8 +73,11 @@ VALUES: Mapping[str, tuple[str, ...]] = {
     "complaint": COMPLAINTS,
     "same-text": ("same", "differs"),
     "closed-while-idle": ("never", "always", "after-a-while"),
-    "abort-through": ("freed", "kept"),
-    "abort-beyond": ("freed", "kept"),
+    "abort-through": ("freed", "kept", "leaked"),
+    "abort-beyond": ("freed", "kept", "leaked"),
+    "leaving": ("passed-on", "kept", "kept-before"),
+    "slots-held": ("as-live", "above-live"),
+    "engine-process": ("same", "restarted", "down"),
     "answer-held": ("yes", "no"),
     "upstream-face": ("seen",),
     "ended-by": ("us", "hop", "network", "nobody"),
@@ -122,6 +130,8 @@ def _of_hop(hop: Hop, facts: Facts, deployment: Deployment) -> list[Observation]
         *_while_waiting(hop, facts, deployment, through),
         *_endings(hop, through),
         *aborts(hop, facts, deployment),
+        leaving(hop, facts, deployment),
+        engine_process(hop, facts) if is_engine(hop) else None,
         same_text(hop, facts, deployment),
         closed_while_idle(hop, through, deployment),
     ]

@@ -22,6 +22,8 @@ SATURATED = SuspectClass(
         "engine-meanwhile": _any("queueing"),
         "ended-by": _any("us", "nobody"),
         "abort-through": _any("freed"),
+        "leaving": _any("passed-on"),
+        "slots-held": _any("as-live"),
     },
     is_fault=False,
     flips="with less load the same requests are quick",
@@ -54,6 +56,7 @@ SCHEDULER_STUCK = SuspectClass(
         "request-read": _any("read", "unread"),
         "ended-by": _any("us"),
         "fresh-meanwhile": _any("fails"),
+        "slots-held": _any("as-live"),
     },
     flips="after a restart the same requests are answered",
 )
@@ -69,8 +72,9 @@ FRONTEND_LOST = SuspectClass(
         "ended-by": _any("us"),
         "request-read": _any("read"),
         "phase": _any("before-head"),
+        "engine-process": _any("same"),
     },
-    needs=("request-read",),
+    needs=("request-read", "engine-meanwhile"),
     flips="only an engine setting changes it, never the path",
 )
 ENGINE_RESTART = SuspectClass(
@@ -79,7 +83,12 @@ ENGINE_RESTART = SuspectClass(
     roles=_ENGINES,
     prior=0.04,
     mechanism="is down or is being started again",
-    predicts={"through": _any("no-connect", "cut", "server-error", "no-answer", "mixed")},
+    predicts={
+        "through": _any("no-connect", "cut", "server-error", "no-answer", "mixed"),
+        "engine-process": _any("restarted", "down"),
+        "ended-by": _any("hop", "network"),
+    },
+    needs=("engine-process",),
     flips="once it is up the same requests are answered",
 )
 KERNEL_CORRUPTION = SuspectClass(
@@ -110,9 +119,15 @@ SLOT_LEAK = SuspectClass(
     predicts={
         "through": _any("slow", "hang", "mixed"),
         "engine-meanwhile": _any("queueing", "stuck"),
-        "abort-through": _any("kept"),
+        "request-read": _any("read"),
+        "ended-by": _any("us"),
+        "phase": _any("before-head", "before-token"),
+        "fresh-meanwhile": _any("fails"),
+        "abort-through": _any("kept", "leaked"),
+        "leaving": _any("passed-on"),
+        "slots-held": _any("above-live"),
     },
-    needs=("abort-through",),
+    needs=("slots-held",),
     flips="a restart gives the slots back",
 )
 FD_EXHAUSTED_ENGINE = SuspectClass(

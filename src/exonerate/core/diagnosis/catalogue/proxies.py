@@ -187,10 +187,12 @@ CANCEL_NOT_PROPAGATED = SuspectClass(
         "request-read": _any("read"),
         "through": _any("slow", "hang"),
         "engine-meanwhile": _any("queueing", "progressing"),
+        "request-copies": _any("one"),
         "abort-through": _any("kept"),
         "abort-beyond": _any("freed"),
+        "leaving": _any("kept"),
     },
-    needs=("abort-through", "abort-beyond"),
+    needs=("leaving",),
     flips="a client that leaves past the hop frees the engine at once",
     settings=("nginx: `proxy_ignore_client_abort off;`",),
 )

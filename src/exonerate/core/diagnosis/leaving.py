@@ -1,0 +1,95 @@
+"""What became of our own request behind a hop when we had left in mid-answer.
+
+An abort probe opens a connection, asks for a long answer and leaves. Just then the hop's process
+sends about that many bytes on, over one socket: that socket carries our request. It has to be
+closed soon after; while it stands and is our request's own, or its answer keeps coming, the hop
+has not passed the leaving on. Other clients' load does not disturb this, as it does counters.
+"""
+
+from __future__ import annotations
+
+from exonerate.core.deployment.model import Deployment, Hop
+from exonerate.core.deployment.topology import before, is_engine
+from exonerate.core.diagnosis.facts import Facts, Round, Session, SocketSample
+from exonerate.core.diagnosis.suspect import Observation
+from exonerate.core.instant import NS_PER_MS
+from exonerate.core.json_types import JsonObject
+
+SENT_ON_NS = 700 * NS_PER_MS
+"""Within this time a hop has sent a request on."""
+GRACE_NS = 900 * NS_PER_MS
+"""Within this time after the client left, the hop has closed the request's connection."""
+UNTIL_NS = 1600 * NS_PER_MS
+BYTES_LEAST, BYTES_MOST = 0.8, 1.8
+"""Request bytes behind the hop over those before it: headers come and go."""
+
+
+def leaving(hop: Hop, facts: Facts, deployment: Deployment) -> Observation | None:
+    """`passed-on` or `kept` for a box; for an engine what the boxes before it do."""
+    if not is_engine(hop):
+        values = _of_box(hop, facts)
+        if not values or len(set(values)) > 1:
+            return None
+        return Observation(hop.name, "leaving", values[0], len(values), len(values))
+    boxes = [other for other in before(deployment, hop.name) if not is_engine(other)]
+    seen = [_of_box(box, facts) for box in boxes]
+    kept = max((values.count("kept") for values in seen if set(values) == {"kept"}), default=0)
+    if kept:
+        return Observation(hop.name, "leaving", "kept-before", kept, kept)
+    passed = [len(values) for values in seen if set(values) == {"passed-on"}]
+    if boxes and len(passed) == len(boxes):
+        return Observation(hop.name, "leaving", "passed-on", min(passed), min(passed))
+    return None
+
+
+def _of_box(hop: Hop, facts: Facts) -> list[str]:
+    left = [
+        (session, round_)
+        for session in facts.sessions
+        if session.plan.name == f"abort@{hop.name}"
+        for round_ in session.rounds
+        if round_.exchange.given_up == "deadline"
+    ]
+    found = [_after_leaving(facts, session, round_) for session, round_ in left]
+    return [value for value in found if value is not None]
+
+
+def _after_leaving(facts: Facts, session: Session, round_: Round) -> str | None:
+    samples = facts.sockets.get((session.scene, session.hop), ())
+    begun, ended = round_.exchange.begun_ns, round_.exchange.ended_ns
+    earlier = [s for s in samples if s.at_ns <= begun]
+    early = [s for s in samples if begun < s.at_ns <= min(ended, begun + SENT_ON_NS)]
+    after = [s for s in samples if ended + GRACE_NS <= s.at_ns <= ended + UNTIL_NS]
+    if not earlier or not early or not after or not after[-1].process_seen:
+        return None
+    base, sent = _onward(earlier[-1]), _onward(early[-1])
+    size = round_.exchange.request_bytes
+    carried = [
+        port
+        for port, row in sent.items()
+        if BYTES_LEAST * size <= _more(row, base.get(port), "sent_bytes") <= BYTES_MOST * size
+    ]
+    if len(carried) != 1:
+        return None
+    (port,) = carried
+    last = _onward(after[-1]).get(port)
+    if last is None:
+        return "passed-on"
+    grown = _more(last, _onward(after[0]).get(port), "received_bytes") > 0
+    # A pooled connection may stand for another request by now, unless its answer goes on.
+    return "kept" if port not in base or grown else None
+
+
+def _onward(sample: SocketSample) -> dict[str, JsonObject]:
+    """The hop's own established sockets that lead onwards, by their port."""
+    return {
+        str(row["local_port"]): row
+        for row in sample.rows or ()
+        if row.get("up") and row.get("state") == "ESTABLISHED"
+    }
+
+
+def _more(row: JsonObject, earlier: JsonObject | None, name: str) -> int:
+    was = earlier[name] if earlier is not None else 0
+    now = row[name]
+    return now - was if isinstance(now, int) and isinstance(was, int) else 0
