@@ -40,6 +40,8 @@ class PromptRecipe:
     prompt_tokens: int
     growth_tokens: int = 0
     salt: str = ""
+    code_word: bool = False
+    """Open with a word that stands in no other prompt, and ask for it (`wire.code_words`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

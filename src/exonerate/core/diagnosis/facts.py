@@ -13,10 +13,11 @@ we were interrupted, which says nothing.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from exonerate.core.case.records import Record
+from exonerate.core.diagnosis.sense import FOREIGN, GARBLED, garbled, loops, with_text_defects
 from exonerate.core.instant import seconds_between
 from exonerate.core.json_types import JsonObject
 from exonerate.core.scene import Event, ProbeSession, Scene
@@ -31,7 +32,7 @@ Outcome: TypeAlias = Literal[
 
 CONTENT_FAULTS = frozenset(
     {"invalid-utf8", "invalid-json", "framing-in-body", "duplicated-event", "special-token",
-     "text-after-finish"}
+     "text-after-finish", FOREIGN, GARBLED}
 )  # fmt: skip
 
 
@@ -158,13 +159,33 @@ def read_facts(records: Sequence[Record]) -> Facts:
             sockets.extend(_sockets(scene.id, events))
     return Facts(
         scenes=tuple(scenes.values()),
-        sessions=tuple(sessions),
+        sessions=tuple(_looping_marked(sessions)),
         counters=tuple(counters),
         sockets=_by_scene_and_hop(sockets),
         own_ports=_own_ports(sessions),
         began_ns=min(stamps, default=0),
         ended_ns=max(stamps, default=0),
     )
+
+
+def _looping_marked(sessions: Sequence[Session]) -> list[Session]:
+    """The sessions again; an answer that loops is corrupt where all others were obedient."""
+    places = [
+        (s, number) for s, session in enumerate(sessions) for number in range(len(session.rounds))
+    ]
+    looping = {places[at] for at in loops([sessions[s].rounds[n].exchange for s, n in places])}
+    if not looping:
+        return list(sessions)
+    return [
+        replace(
+            session,
+            rounds=tuple(
+                Round(garbled(round_.exchange), "corrupt") if (s, n) in looping else round_
+                for n, round_ in enumerate(session.rounds)
+            ),
+        )
+        for s, session in enumerate(sessions)
+    ]
 
 
 def outcome_of(exchange: Exchange, stall_s: float | None, tokens_max: int = 0) -> Outcome:
@@ -213,8 +234,9 @@ def _sessions(scene: Scene, events: Sequence[Event]) -> list[Session]:
     rounds: dict[str, list[Round]] = {}
     for event in events:
         if event.kind == "exchange":
-            exchange = exchange_from_json(event.data)
-            tokens_max = plans[event.activity][0].request.max_tokens
+            plan = plans[event.activity][0]
+            exchange = with_text_defects(exchange_from_json(event.data), plan)
+            tokens_max = plan.request.max_tokens
             limit_s = stall_s.get(event.activity, default_stall_s)
             outcome = outcome_of(exchange, limit_s, tokens_max)
             rounds.setdefault(event.activity, []).append(Round(exchange, outcome))

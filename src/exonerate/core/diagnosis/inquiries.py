@@ -125,7 +125,7 @@ def abort_scene(deployment: Deployment, number: int, seed: int) -> Scene:
     last = hops[-1]
     tail = _abort(deployment, last, number, seed, start_s=len(hops) * ABORT_TURN_S)
     activities.append(replace(tail, name="abort-tail", rounds=1, deadline_s=0.1))
-    activities.extend(_watch(hop) for hop in deployment.hops)
+    activities.extend(watch_of(hop) for hop in deployment.hops)
     return Scene(
         id=f"abort-{number}",
         why="leave a long answer in the middle at every hop, and see whether the engine stops",
@@ -151,14 +151,16 @@ def content_scene(deployment: Deployment, number: int, seed: int) -> Scene:
             think_s=0.0,
             deadline_s=deployment.victim.deadline_s,
             start_s=WATCH_FIRST_S,
+            # One after the other: the load that we are ourselves must not change the texts.
+            once_over=tuple(earlier for earlier, _ in asked[:place]),
         )
-        for name, hop in asked
+        for place, (name, hop) in enumerate(asked)
     ]
     return Scene(
         id=f"content-{number}",
         why="ask the same questions at every hop, and compare the texts",
         activities=(*(watch_of(hop) for hop in deployment.hops), *sessions),
-        time_limit_s=CONTENT_ROUNDS * deployment.victim.deadline_s + 10.0,
+        time_limit_s=len(asked) * CONTENT_ROUNDS * deployment.victim.deadline_s + 10.0,
     )
 
 
@@ -249,6 +251,7 @@ def _request(
             prompt_tokens=victim.prompt_tokens,
             growth_tokens=victim.growth_tokens if growing else 0,
             salt=f"{seed}-{salt}",
+            code_word=True,
         ),
         max_tokens=victim.max_tokens,
         stream=victim.stream,

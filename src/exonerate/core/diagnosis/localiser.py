@@ -32,6 +32,7 @@ from exonerate.core.diagnosis.axes.choice import next_inquiry
 from exonerate.core.diagnosis.axes.registry import AXES, axis_of
 from exonerate.core.diagnosis.axes.scenes import axis_scene
 from exonerate.core.diagnosis.chance import fisher_one_sided
+from exonerate.core.diagnosis.engine_rules import crowd_proves, crowd_scene, edge_scene
 from exonerate.core.diagnosis.facts import Facts
 from exonerate.core.diagnosis.inquiries import abort_scene, content_scene, next_shape, victim_scene
 from exonerate.core.diagnosis.judgement import Judgement, judge
@@ -60,10 +61,13 @@ def decide(records: Sequence[Record]) -> Scene | Verdict:
     deployment = deployment_from_json(start["deployment"])  # type: ignore[arg-type]  # written so
     seed, budget_s = int(str(start["seed"])), float(str(start["budget_s"]))
     judgement = judge(records, deployment)
-    outcome = _outcome(judgement)
+    gentle = bool(dict(start["options"]).get("gentle"))  # type: ignore[arg-type]  # an object
+    outcome = _outcome(judgement, gentle=gentle)
     facts = judgement.facts
     if outcome is None and _copies(facts) < SCENES_MAX and _affordable(facts, budget_s):
-        gentle = bool(dict(start["options"]).get("gentle"))  # type: ignore[arg-type]  # an object
+        crowd = crowd_scene(judgement, seed, gentle=gentle)
+        if crowd is not None:
+            return crowd
         if _content_wanted(judgement):
             return content_scene(deployment, len(facts.scenes) + 1, seed)
         if _abort_wanted(judgement):
@@ -73,19 +77,25 @@ def decide(records: Sequence[Record]) -> Scene | Verdict:
             return axis_scene(deployment, facts, inquiry, seed, gentle=gentle)
         shape = next_shape(facts, deployment, _fresh_session_at(judgement), gentle=gentle)
         return victim_scene(deployment, shape, seed)
+    edge = edge_scene(judgement, seed) if outcome == "fault" else None
+    if edge is not None and _affordable(facts, budget_s):
+        return edge
     answer = locate_answer(judgement, outcome or "insufficient_evidence")
     return Verdict(job="locate", rules=RULES, answer=answer)
 
 
-def _outcome(judgement: Judgement) -> str | None:
+def _outcome(judgement: Judgement, *, gentle: bool) -> str | None:
     if not judgement.facts.sessions:
         return None
     suspect_class = judgement.top.suspect.suspect_class
     if judgement.top.posterior < CONVICTION:
         return None
     if suspect_class.slug == "healthy":
-        clean = _clean_enough(judgement) and not _content_wanted(judgement)
+        asked = crowd_scene(judgement, 0, gentle=gentle) is None
+        clean = asked and _clean_enough(judgement) and not _content_wanted(judgement)
         return "no_fault" if clean else None
+    if suspect_class.slug == "benign-nondeterminism":
+        return "no_fault" if judgement.times("load-text") >= EXPLANATION_TIMES_MIN else None
     if not suspect_class.is_fault:
         if _abort_wanted(judgement):
             return None
@@ -113,8 +123,10 @@ def _convicted(judgement: Judgement) -> bool:
         return False
     if judgement.top_is("cancel-not-propagated"):
         # The engine is full of it, so that a bypass helps nobody; our own leaving is the flip.
-        return judgement.times("leaving") >= FLIPS_MIN and judgement.times("through") >= 2
+        return judgement.times("leaving") >= FLIPS_MIN and judgement.times("through") >= 1
     if judgement.top_is("corruption") and judgement.times("same-text") >= CONTENT_TIMES_MIN:
+        return True
+    if crowd_proves(judgement):
         return True
     return _scenes_with_symptom(judgement) >= 2 and _repeated(judgement)
 

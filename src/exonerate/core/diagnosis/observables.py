@@ -14,6 +14,7 @@ Every observable is about one hop:
 - ``request-read``: whether the program at the hop ever took the request from its socket
 - ``ended-after``: what the failing rounds' times have in common; ``defect-kind``: what is damaged
 - ``same-text``: whether the same question gets the same text through the hop as past it
+- ``load-text``: what becomes of the text of the same question in another crowd
 - ``closed-while-idle``: what became of connections at the entry while they were idle
 - ``period``: that the endings fall on a regular beat of the clock
 - ``abort-through``, ``abort-beyond``: whether the engine stops when a client leaves
@@ -49,7 +50,7 @@ from exonerate.core.diagnosis.leaving import leaving
 from exonerate.core.diagnosis.meanwhile import engine_state
 from exonerate.core.diagnosis.streaming import stream_shape
 from exonerate.core.diagnosis.suspect import Observation
-from exonerate.core.diagnosis.texts import closed_while_idle, same_text
+from exonerate.core.diagnosis.texts import closed_while_idle, load_text, same_text
 
 SYMPTOMS = (
     "ok", "slow", "hang", "cut", "lost-ending", "refused", "server-error", "no-answer",
@@ -71,10 +72,11 @@ VALUES: Mapping[str, tuple[str, ...]] = {
     "left-to": ("next", "elsewhere"),
     "request-read": ("read", "unread", "not-accepted"),
     "ended-after": ("constant-silence", "constant-total", "varying", "at-once"),
-    "defect-kind": ("special-token", "transport"),
+    "defect-kind": ("special-token", "transport", "garbled", "foreign"),
     "period": ("regular",),
     "complaint": COMPLAINTS,
     "same-text": ("same", "differs"),
+    "load-text": ("same", "diverges", "unlike", "garbled", "foreign"),
     "closed-while-idle": ("never", "always", "after-a-while"),
     "abort-through": ("freed", "kept", "leaked"),
     "abort-beyond": ("freed", "kept", "leaked"),
@@ -137,6 +139,7 @@ def _of_hop(hop: Hop, facts: Facts, deployment: Deployment) -> list[Observation]
         leaving(hop, facts, deployment),
         engine_process(hop, facts) if is_engine(hop) else None,
         same_text(hop, facts, deployment),
+        load_text(hop, facts, deployment),
         closed_while_idle(hop, through, deployment),
     ]
     return [observation for observation in found if observation is not None]

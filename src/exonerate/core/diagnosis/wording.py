@@ -62,6 +62,12 @@ _TEXTS: Mapping[tuple[str, str], str] = {
     ("ended-after", "at-once"): "it ended at once",
     ("same-text", "same"): "the same question got the same text through {hop} as past it",
     ("same-text", "differs"): "the same question got another text through {hop} than past it",
+    ("load-text", "same"): "the same question got the same text alone and in a crowd",
+    ("load-text", "diverges"): "alone and in a crowd the texts began alike and parted, both "
+    "sensible",
+    ("load-text", "unlike"): "alone and in a crowd the texts had nothing in common",
+    ("load-text", "garbled"): "in one of two crowds the text made no sense",
+    ("load-text", "foreign"): "in one of two crowds the text held words of another request",
     ("closed-while-idle", "never"): "idle connections to {hop} stayed open",
     ("closed-while-idle", "always"): "{hop} closed the connection after each answer",
     ("closed-while-idle", "after-a-while"): "{hop} closed connections that were idle for long",
@@ -73,6 +79,8 @@ _TEXTS: Mapping[tuple[str, str], str] = {
     ("period", "regular"): "the endings fall on a regular beat of the clock",
     ("defect-kind", "special-token"): "a token of a chat template stood in the text",
     ("defect-kind", "transport"): "the bytes were damaged",
+    ("defect-kind", "garbled"): "the text made no sense",
+    ("defect-kind", "foreign"): "the text held words of another request",
     ("abort-through", "freed"): "the engine stopped when a client left at {hop}",
     ("abort-through", "kept"): "the engine went on for a client that had left at {hop}",
     ("abort-beyond", "freed"): "the engine stopped when a client left past {hop}",
@@ -152,6 +160,8 @@ def not_examined(facts: Facts, deployment: Deployment) -> list[str]:
     )
     blind = {hop for (_, hop), seen in facts.sockets.items() if any(s.rows is None for s in seen)}
     missing.extend(f"sockets towards `{name}`: not permitted here" for name in sorted(blind))
+    if any(is_engine(hop) for hop in deployment.hops):
+        missing.append("the health of the engine's GPUs (NVML, Xid messages of the kernel)")
     missing.append("the client program itself: its own requests were imitated, not recorded")
     missing.append("other prompt lengths, body sizes, silences and concurrencies than the victim's")
     return missing

@@ -35,12 +35,14 @@ class Axis:
             changed here. Pure.
         crowd: how many of the changed sessions run at once, where that is what is changed; None
             where the axis does not apply.
+        same_prompts: both sides ask the same questions, so that their texts can be compared.
     """
 
     slug: str
     changed: str
     vary: Vary
     crowd: Callable[[Deployment], int | None] | None = None
+    same_prompts: bool = False
 
     @property
     def observable(self) -> str:

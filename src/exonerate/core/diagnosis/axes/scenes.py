@@ -118,18 +118,22 @@ def _pair(
     assert changed is not None
     usual = deployment.victim.concurrency
     crowd = axis.crowd(deployment) if axis.crowd else usual
-    yield _together(plain, f"control-{axis.slug}-{number}@{hop.name}", usual)
-    yield _together(changed, f"axis-{axis.slug}-{number}@{hop.name}", crowd or usual)
+    question = f"{axis.slug}@{hop.name}" if axis.same_prompts else None
+    yield _together(plain, f"control-{axis.slug}-{number}@{hop.name}", usual, question)
+    yield _together(changed, f"axis-{axis.slug}-{number}@{hop.name}", crowd or usual, question)
 
 
-def _together(session: ProbeSession, name: str, crowd: int) -> list[ProbeSession]:
+def _together(
+    session: ProbeSession, name: str, crowd: int, question: str | None
+) -> list[ProbeSession]:
     """The session, and beside it as many more as make the crowd."""
-    names = [name, *(f"crowd@{session.hop}/{name}/{n}" for n in range(2, crowd + 1))]
-    return [_salted(replace(session, name=one)) for one in names]
+    beside = [f"crowd@{session.hop}/{name}/{n}" for n in range(2, crowd + 1)]
+    first = _salted(replace(session, name=name), question or name)
+    return [first, *(_salted(replace(session, name=one), one) for one in beside)]
 
 
-def _salted(session: ProbeSession) -> ProbeSession:
+def _salted(session: ProbeSession, own: str) -> ProbeSession:
     """A prompt of its own, so that no prefix cache answers for the engine."""
     prompt = session.request.prompt
-    salt = f"{prompt.salt}-{session.name}"
+    salt = f"{prompt.salt}-{own}"
     return replace(session, request=replace(session.request, prompt=replace(prompt, salt=salt)))

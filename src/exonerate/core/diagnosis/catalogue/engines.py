@@ -21,6 +21,9 @@ SATURATED = SuspectClass(
         "through": _any("slow", "hang", "mixed"),
         "engine-meanwhile": _any("queueing"),
         "ended-by": _any("us", "nobody"),
+        "request-read": _any("read"),
+        "phase": _any("before-head", "before-token"),
+        "fresh-meanwhile": _any("fails"),
         "abort-through": _any("freed"),
         "leaving": _any("passed-on"),
         "slots-held": _any("as-live"),
@@ -96,9 +99,55 @@ KERNEL_CORRUPTION = SuspectClass(
     layer="engine",
     roles=_ENGINES,
     prior=0.03,
-    mechanism="computes wrong tokens",
-    predicts={"through": _any("corrupt"), "defect-kind": _any("transport")},
+    mechanism="computes wrong tokens in some batches",
+    predicts={
+        "through": _any("corrupt", "ok"),
+        "defect-kind": _any("transport", "garbled"),
+        "load-text": _any("garbled"),
+        "load-flip": _any("flips"),
+        "tokens-flip": _any("same"),
+    },
+    needs=("load-flip",),
     flips="eager mode, or a smaller batch, gives sensible text",
+    settings=(
+        "serve smaller batches until it is repaired (vLLM `--max-num-seqs`, SGLang "
+        "`--max-running-requests`)",
+        "try eager mode (vLLM `--enforce-eager`, SGLang `--disable-cuda-graph`): a graph captured "
+        "for one batch size is a usual place",
+    ),
+)
+LONG_CONTEXT_CORRUPTION = SuspectClass(
+    slug="long-context-corruption",
+    layer="engine",
+    roles=_ENGINES,
+    prior=0.03,
+    mechanism="computes wrong tokens once the prompt is longer than some length",
+    predicts={
+        "through": _any("corrupt"),
+        "defect-kind": _any("garbled"),
+        "load-text": _any("garbled"),
+        "load-flip": _any("same"),
+        "tokens-flip": _any("flips"),
+    },
+    needs=("tokens-flip",),
+    flips="the same bytes with fewer prompt tokens get sensible text",
+    settings=("try a dense attention backend, or limit the context length",),
+)
+KV_MIXUP = SuspectClass(
+    slug="kv-mixup",
+    layer="engine",
+    roles=_ENGINES,
+    prior=0.03,
+    mechanism="gives a request words of another one",
+    predicts={
+        "through": _any("corrupt", "ok"),
+        "defect-kind": _any("foreign"),
+        "load-text": _any("foreign"),
+        "load-flip": _any("flips"),
+    },
+    needs=("load-flip",),
+    flips="a request that is alone gets its own text",
+    settings=("flush the prefix cache, and try without it",),
 )
 TEMPLATE_LEAK = SuspectClass(
     slug="template-leak",
@@ -109,7 +158,6 @@ TEMPLATE_LEAK = SuspectClass(
     predicts={"through": _any("corrupt"), "defect-kind": _any("special-token")},
     flips="the raw completion endpoint is clean",
 )
-
 SLOT_LEAK = SuspectClass(
     slug="slot-leak",
     layer="engine",
@@ -120,7 +168,7 @@ SLOT_LEAK = SuspectClass(
         "through": _any("slow", "hang", "mixed"),
         "engine-meanwhile": _any("queueing", "stuck"),
         "request-read": _any("read"),
-        "ended-by": _any("us"),
+        "ended-by": _any("us", "nobody"),
         "phase": _any("before-head", "before-token"),
         "fresh-meanwhile": _any("fails"),
         "abort-through": _any("kept", "leaked"),
@@ -151,5 +199,5 @@ FD_EXHAUSTED_ENGINE = SuspectClass(
 CLASSES = (
     SLOT_LEAK, FD_EXHAUSTED_ENGINE,
     SATURATED, LONG_PREFILL, SCHEDULER_STUCK, FRONTEND_LOST, ENGINE_RESTART, KERNEL_CORRUPTION,
-    TEMPLATE_LEAK,
+    LONG_CONTEXT_CORRUPTION, KV_MIXUP, TEMPLATE_LEAK,
 )  # fmt: skip

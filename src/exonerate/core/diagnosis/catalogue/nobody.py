@@ -14,6 +14,7 @@ HEALTHY = SuspectClass(
         "through": frozenset({"ok"}),
         "beyond": frozenset({"ok"}),
         "same-text": frozenset({"same"}),
+        "load-text": frozenset({"same"}),
         # A hang can be over by now; errors that keep coming do not go with a sound path.
         "complaint": frozenset({"hang", "slow", "corrupted", "truncated"}),
     },
@@ -41,4 +42,26 @@ STALE_REUSE = SuspectClass(
     ),
 )
 
-CLASSES = (HEALTHY, STALE_REUSE)
+BENIGN_NONDETERMINISM = SuspectClass(
+    slug="benign-nondeterminism",
+    layer="engine",
+    roles=(),
+    prior=0.005,
+    mechanism="is before an engine whose wording depends on what else runs: other batches round "
+    "differently, and each answer is sensible",
+    predicts={
+        "through": frozenset({"ok"}),
+        "beyond": frozenset({"ok"}),
+        "same-text": frozenset({"same", "differs"}),
+        "load-text": frozenset({"diverges"}),
+        "complaint": frozenset({"corrupted"}),
+    },
+    is_fault=False,
+    needs=("load-text",),
+    flips="one request at a time gets the same text every time",
+    settings=(
+        "where the wording must not change: a deterministic mode of the engine (SGLang "
+        "`--enable-deterministic-inference`, vLLM `VLLM_BATCH_INVARIANT=1`), at its price",
+    ),
+)
+CLASSES = (HEALTHY, BENIGN_NONDETERMINISM, STALE_REUSE)

@@ -121,7 +121,7 @@ CORRUPTION = SuspectClass(
         "through": _any("corrupt", "lost-ending", "ok"),
         "beyond": _any("ok", "slow"),
         "same-text": _any("differs"),
-        "defect-kind": _any("transport"),
+        "defect-kind": _any("transport", "garbled", "foreign"),
     },
     flips="the same answer past the hop is whole",
 )
@@ -188,6 +188,9 @@ CANCEL_NOT_PROPAGATED = SuspectClass(
         "through": _any("slow", "hang"),
         "engine-meanwhile": _any("queueing", "progressing"),
         "request-copies": _any("one"),
+        "request-left": _any("yes"),
+        "ended-by": _any("us"),
+        "phase": _any("before-head", "before-token"),
         "abort-through": _any("kept"),
         "abort-beyond": _any("freed"),
         "leaving": _any("kept"),
