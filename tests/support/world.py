@@ -23,8 +23,8 @@ from exonerate.core.json_types import JsonObject
 from exonerate.core.scene import Event, ProbeSession, SampleMetrics, Scene, Stall, WatchSockets
 from exonerate.core.scene_json import event_to_json, scene_to_json
 from exonerate.core.wire.exchange import ConnectionFacts, ContentFacts, Exchange
-from exonerate.core.wire.text_facts import text_facts
 from exonerate.core.wire.exchange_json import exchange_from_json, exchange_to_json
+from exonerate.core.wire.text_facts import text_facts
 from exonerate.core.workload.prompts import own_code_word
 from exonerate.core.workload.sized import round_body
 

@@ -15,7 +15,8 @@ from collections.abc import Iterator, Sequence
 
 from exonerate.core.deployment.model import Deployment, Hop
 from exonerate.core.deployment.topology import beyond, entry_hop, probeable
-from exonerate.core.diagnosis.facts import Facts, Round, Session
+from exonerate.core.diagnosis.axes.axis import beside
+from exonerate.core.diagnosis.facts import Facts, Session
 from exonerate.core.diagnosis.sense import FOREIGN, GARBLED
 from exonerate.core.diagnosis.suspect import Observation
 from exonerate.core.wire.exchange import Exchange
@@ -64,44 +65,51 @@ def _engine_differs(facts: Facts) -> bool:
 def load_text(hop: Hop, facts: Facts, deployment: Deployment) -> Observation | None:
     """What a crowd does to the text: `same`, `diverges`, `unlike`, `garbled` or `foreign`."""
     reached = {hop.name, *(h.name for h in beyond(deployment, hop.name))}
-    pairs = [
-        (one.exchange, other.exchange)
+    controls = [
+        session
         for session in facts.sessions
         if session.plan.name.startswith("control-load-") and session.hop in reached
-        for one, other in _beside(session, facts)
-        if "unfinished" not in (one.outcome, other.outcome)
     ]
-    values = [value for pair in pairs if (value := _compared(*pair)) is not None]
+    values = [value for session in controls for value in _crowd_values(session, facts)]
     if not values:
         return None
     worst = next(v for v in ("foreign", "garbled", "unlike", "diverges", "same") if v in values)
     return Observation(hop.name, "load-text", worst, values.count(worst), len(values))
 
 
-def _beside(control: Session, facts: Facts) -> Iterator[tuple[Round, Round]]:
-    """The rounds of a control session, each with the same round of its counterpart."""
-    name = control.plan.name.replace("control-", "axis-", 1)
-    other = next(
-        (s for s in facts.sessions if (s.scene, s.plan.name) == (control.scene, name)), None
-    )
-    if other is not None:
-        yield from zip(control.rounds, other.rounds, strict=False)
+def _crowd_values(control: Session, facts: Facts) -> Iterator[str]:
+    """Round by round: what is wrong in either crowd, or how the texts of the two firsts differ."""
+    name = control.plan.name
+    changed = name.replace("control-", "axis-", 1)
+    sides = [s for s in facts.sessions if s.scene == control.scene]
+    other = next((s for s in sides if s.plan.name == changed), None)
+    if other is None:
+        return
+    crowds = (beside(name, control.hop), beside(changed, control.hop))
+    others = [s for s in sides if s.plan.name.startswith(crowds)]
+    for one, two in zip(control.rounds, other.rounds, strict=False):
+        beside_them = [
+            r for s in others for r in s.rounds if r.exchange.round == one.exchange.round
+        ]
+        value = _compared([one.exchange, two.exchange], [r.exchange for r in beside_them])
+        if value is not None:
+            yield value
 
 
-def _compared(one: Exchange, other: Exchange) -> str | None:
-    contents = (one.content, other.content)
-    defects = {defect for content in contents for defect in content.defects}
+def _compared(pair: Sequence[Exchange], crowd: Sequence[Exchange]) -> str | None:
+    defects = {defect for exchange in (*pair, *crowd) for defect in exchange.content.defects}
     if FOREIGN in defects:
         return "foreign"
     if GARBLED in defects:
         return "garbled"
-    if any(content.text_sha256 is None for content in contents) or defects:
+    one, two = (exchange.content for exchange in pair)
+    if one.text_sha256 is None or two.text_sha256 is None or defects:
         return None
-    if one.content.text_sha256 == other.content.text_sha256:
+    if one.text_sha256 == two.text_sha256:
         return "same"
-    begins_alike = one.content.text_prefixes[:1] == other.content.text_prefixes[:1] != ()
-    lengths = sorted(content.words for content in contents)
-    return "diverges" if begins_alike and lengths[0] >= LIKE_LENGTH * lengths[1] else "unlike"
+    begins_alike = one.text_prefixes[:1] == two.text_prefixes[:1] != ()
+    shorter, longer = sorted((one.words, two.words))
+    return "diverges" if begins_alike and shorter >= LIKE_LENGTH * longer else "unlike"
 
 
 def closed_while_idle(

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from exonerate.core.deployment.model import Deployment, Hop
 from exonerate.core.deployment.topology import probeable
-from exonerate.core.diagnosis.axes.axis import flip_name
+from exonerate.core.diagnosis.axes.axis import beside, flip_name
 from exonerate.core.diagnosis.axes.load import LOAD
 from exonerate.core.diagnosis.facts import Facts, Round, Session
 from exonerate.core.diagnosis.inquiries import Shape, victim_session, watch_of
@@ -79,7 +79,7 @@ def _of_value(plain: ProbeSession, kind: str, value: int, hop: Hop) -> Iterator[
     length = value if kind == "prompt_tokens" else plain.request.prompt.prompt_tokens
     names = [name]
     if kind == "batch":
-        names += [f"crowd@{hop.name}/{name}/{n}" for n in range(2, value + 1)]
+        names += [f"{beside(name, hop.name)}{n}" for n in range(2, value + 1)]
     for one in names:
         prompt = replace(
             plain.request.prompt, prompt_tokens=length, growth_tokens=0, salt=f"walk-{one}"
@@ -102,7 +102,7 @@ def _edge(points: Sequence[Point]) -> tuple[Point | None, Point | None]:
 
 def _points(facts: Facts, deployment: Deployment, kind: str) -> list[Point]:
     if kind == "batch":
-        return [p for s in facts.sessions if (p := _batch_point(s, deployment)) is not None]
+        return [p for s in facts.sessions if (p := _batch_point(s, facts, deployment)) is not None]
     return [
         point
         for session in facts.sessions
@@ -112,7 +112,7 @@ def _points(facts: Facts, deployment: Deployment, kind: str) -> list[Point]:
     ]
 
 
-def _batch_point(session: Session, deployment: Deployment) -> Point | None:
+def _batch_point(session: Session, facts: Facts, deployment: Deployment) -> Point | None:
     """How many ran together by our own doing; what others ran beside them is not known."""
     name = session.plan.name
     usual = deployment.victim.concurrency
@@ -124,7 +124,14 @@ def _batch_point(session: Session, deployment: Deployment) -> Point | None:
         crowd = usual if flip[0] == "control" else LOAD.crowd(deployment)
     if crowd is None or not session.conclusive:
         return None
-    corrupt = any(round_.outcome == "corrupt" for round_ in session.rounds)
+    names = (session.plan.name, beside(session.plan.name, session.hop))
+    together = [s for s in facts.sessions if s.scene == session.scene]
+    corrupt = any(
+        round_.outcome == "corrupt"
+        for other in together
+        if other.plan.name == names[0] or other.plan.name.startswith(names[1])
+        for round_ in other.rounds
+    )
     return Point(crowd, crowd, corrupt)
 
 

@@ -58,3 +58,8 @@ def flip_name(session: str) -> tuple[str, str, str] | None:
     if not at or not dash or kind not in ("axis", "control") or not slug:
         return None
     return kind, slug, number
+
+
+def beside(session: str, hop: str) -> str:
+    """What the names of a session's crowd begin with."""
+    return f"crowd@{hop}/{session}/"

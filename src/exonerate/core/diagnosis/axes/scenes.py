@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from exonerate.core.deployment.model import Deployment, Hop
-from exonerate.core.diagnosis.axes.axis import Axis
+from exonerate.core.diagnosis.axes.axis import Axis, beside
 from exonerate.core.diagnosis.facts import Facts, Session
 from exonerate.core.diagnosis.inquiries import (
     Shape,
@@ -127,9 +127,9 @@ def _together(
     session: ProbeSession, name: str, crowd: int, question: str | None
 ) -> list[ProbeSession]:
     """The session, and beside it as many more as make the crowd."""
-    beside = [f"crowd@{session.hop}/{name}/{n}" for n in range(2, crowd + 1)]
+    others = [f"{beside(name, session.hop)}{n}" for n in range(2, crowd + 1)]
     first = _salted(replace(session, name=name), question or name)
-    return [first, *(_salted(replace(session, name=one), one) for one in beside)]
+    return [first, *(_salted(replace(session, name=one), one) for one in others)]
 
 
 def _salted(session: ProbeSession, own: str) -> ProbeSession:
