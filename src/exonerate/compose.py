@@ -22,6 +22,7 @@ from exonerate.adapters.http_get import get_page
 from exonerate.adapters.knob_files import KnobReading, read_knob
 from exonerate.adapters.ledger import SqlLedger, open_ledger
 from exonerate.adapters.performers.changing import change_performers
+from exonerate.adapters.performers.control import play_control
 from exonerate.adapters.performers.loading import LoadPerformer
 from exonerate.adapters.performers.observing import (
     ProgramPerformer,
@@ -45,6 +46,7 @@ from exonerate.core.experiment import decide as experiment
 from exonerate.core.ports import Clock, CounterReader, PageReader
 from exonerate.core.scene import (
     Activity,
+    Control,
     LoadCell,
     ProbeSession,
     RunProgram,
@@ -326,5 +328,6 @@ def _performers(deployment: Deployment) -> dict[type[Activity], Performer]:
         ProbeSession: ProbePerformer(Path(deployment.folder), urls, deployment.victim.headers),
         SampleMetrics: MetricsPerformer(counter_reader(), metrics),
         WatchSockets: SocketPerformer(),
+        Control: play_control,
         LoadCell: LoadPerformer(Path(deployment.folder), urls),
     }

@@ -20,7 +20,15 @@ from exonerate.core.diagnosis.facts import Facts, read_facts
 from exonerate.core.diagnosis.judgement import Judgement, judge
 from exonerate.core.diagnosis.localiser import RULES, decide
 from exonerate.core.json_types import JsonObject
-from exonerate.core.scene import Event, ProbeSession, SampleMetrics, Scene, Stall, WatchSockets
+from exonerate.core.scene import (
+    Control,
+    Event,
+    ProbeSession,
+    SampleMetrics,
+    Scene,
+    Stall,
+    WatchSockets,
+)
 from exonerate.core.scene_json import event_to_json, scene_to_json
 from exonerate.core.wire.exchange import ConnectionFacts, ContentFacts, Exchange
 from exonerate.core.wire.exchange_json import exchange_from_json, exchange_to_json
@@ -140,6 +148,8 @@ class World:
         default_factory=lambda: parse_deployment(PATH, path="test", folder="/")
     )
     sockets_visible: bool = True
+    starved: float = 1.0
+    """How many times its processor time the control's work takes."""
     idle_close_s: float | None = None
     """After how long every entry closes a connection on which nothing is asked."""
     now_s: float = 0.0
@@ -166,6 +176,8 @@ class World:
         for watch in scene.activities:
             if isinstance(watch, WatchSockets):
                 events.extend(self._sockets(watch, begin_s))
+            elif isinstance(watch, Control):
+                events.extend(self._control(watch, begin_s))
         return sorted(events, key=lambda event: event.at_ns)
 
     def _session(
@@ -274,6 +286,15 @@ class World:
             found.append(Event(watch.name, int(at_s * NS), "sockets", data))
             at_s += watch.every_s
         return found
+
+    def _control(self, control: Control, begin_s: float) -> list[Event]:
+        tries = int((self.now_s - begin_s) / control.every_s)
+        data: JsonObject = {
+            "echo_ms": 0.4, "work_ms": 15.0 * self.starved, "work_cpu_ms": 15.0, "load": 3.0,
+            "processors": 2, "steal": 0.0,
+        }  # fmt: skip
+        at = [int((begin_s + number * control.every_s) * NS) for number in range(tries)]
+        return [Event(control.name, at_ns, "control", data) for at_ns in at]
 
     def _port(self) -> int:
         self.ports += 1

@@ -139,6 +139,22 @@ class WatchSockets:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Control:
+    """A known-good engine on this host: an exchange that is answered at once, and a bit of work.
+
+    Emits one ``control`` event for each try: `{"echo_ms", "work_ms", "work_cpu_ms", "load",
+    "processors", "steal"}`. Where this is slow as well, the host is, and nobody's timing tells.
+    """
+
+    name: str
+    count: int
+    every_s: float = 1.0
+    start_s: float = 0.0
+    after: tuple[str, ...] = ()
+    background: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LoadCell:
     """Closed-loop load at one concurrency: the unit of a benchmark and of an A/B.
 
@@ -244,6 +260,7 @@ Activity: TypeAlias = (
     ProbeSession
     | SampleMetrics
     | WatchSockets
+    | Control
     | LoadCell
     | SwapFile
     | RestartService

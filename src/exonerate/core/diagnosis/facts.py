@@ -12,7 +12,7 @@ we were interrupted, which says nothing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
@@ -119,6 +119,18 @@ class SocketSample:
 
 
 @dataclass(frozen=True, slots=True)
+class ControlSample:
+    """One try of the known-good control on this host."""
+
+    echo_ms: float
+    work_ms: float
+    work_cpu_ms: float
+    load: float
+    processors: int
+    steal: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class Facts:
     """Everything seen so far in one run."""
 
@@ -131,6 +143,7 @@ class Facts:
     """Local ports of every connection that a probe of ours used."""
     began_ns: int
     ended_ns: int
+    controls: tuple[ControlSample, ...] = ()
 
     @property
     def elapsed_s(self) -> float:
@@ -145,6 +158,7 @@ def read_facts(records: Sequence[Record]) -> Facts:
     counters: list[CounterSample] = []
     sockets: list[SocketSample] = []
     stamps: list[int] = []
+    controls: list[ControlSample] = []
     for record in records:
         body = record.body
         if record.kind == "scene_planned":
@@ -157,6 +171,7 @@ def read_facts(records: Sequence[Record]) -> Facts:
             sessions.extend(_sessions(scene, events))
             counters.extend(_counters(scene.id, events))
             sockets.extend(_sockets(scene.id, events))
+            controls.extend(_controls(events))
     return Facts(
         scenes=tuple(scenes.values()),
         sessions=tuple(_looping_marked(sessions)),
@@ -165,6 +180,7 @@ def read_facts(records: Sequence[Record]) -> Facts:
         own_ports=_own_ports(sessions),
         began_ns=min(stamps, default=0),
         ended_ns=max(stamps, default=0),
+        controls=tuple(controls),
     )
 
 
@@ -263,6 +279,20 @@ def _counters(scene: str, events: Sequence[Event]) -> list[CounterSample]:
     return found
 
 
+def _controls(events: Sequence[Event]) -> Iterator[ControlSample]:
+    for event in events:
+        if event.kind == "control":
+            steal = event.data.get("steal")
+            yield ControlSample(
+                echo_ms=_number(event.data["echo_ms"]),
+                work_ms=_number(event.data["work_ms"]),
+                work_cpu_ms=_number(event.data["work_cpu_ms"]),
+                load=_number(event.data["load"]),
+                processors=int(_number(event.data["processors"])),
+                steal=None if steal is None else _number(steal),
+            )
+
+
 def _sockets(scene: str, events: Sequence[Event]) -> list[SocketSample]:
     found: list[SocketSample] = []
     last: dict[str, tuple[JsonObject, ...] | None] = {}
@@ -299,6 +329,11 @@ def _own_ports(sessions: Sequence[Session]) -> frozenset[int]:
         for round_ in session.rounds
         if round_.exchange.connection.local_port is not None
     )
+
+
+def _number(value: object) -> float:
+    assert isinstance(value, int | float)
+    return float(value)
 
 
 def _object(value: object) -> JsonObject:

@@ -7,15 +7,17 @@ everything else: engine counters, a new connection at the same hop, a new connec
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
 from exonerate.core.deployment.model import Deployment, Hop
-from exonerate.core.deployment.topology import beyond, probeable
+from exonerate.core.deployment.topology import beyond, is_engine, probeable
 from exonerate.core.diagnosis.facts import Facts
 from exonerate.core.diagnosis.observables import is_victim_shaped
 from exonerate.core.scene import (
     Activity,
+    Control,
     ProbeSession,
     PromptRecipe,
     RequestRecipe,
@@ -40,13 +42,13 @@ SOCKET_PERIOD_S = 0.1
 WATCH_FIRST_S = 0.25
 """The sockets are read before the first request, so that its bytes can be told from older ones."""
 SOCKET_SAMPLES_MAX = 2000
+CONTROL_TRIES_MAX = 200
 CONTENT_ROUNDS = 4
 ABORT_TOKENS = 600
-ABORT_ROUNDS = 3
-ABORT_AFTER_S, ABORT_PAUSE_S = 1.0, 1.8
-ABORT_TURN_S = ABORT_ROUNDS * (ABORT_AFTER_S + ABORT_PAUSE_S) + 0.5
-"""An abort probe streams for `ABORT_AFTER_S`, and is silent before it comes again; each hop has
-its turn."""
+ABORT_ROUNDS, ABORT_ROUNDS_AT_ENGINE = 4, 2
+ABORT_AFTER_S, ABORT_PAUSE_S = 1.0, 1.7
+ABORT_TURN_S = ABORT_AFTER_S + ABORT_PAUSE_S
+"""An abort probe streams for `ABORT_AFTER_S` and is silent until it comes again; hop after hop."""
 THINK_FACTORS = (1.0, 0.5, 0.25, 1.0, 0.5, 0.25)
 """Idle time varies from scene to scene, so that a count of requests and an age come apart."""
 
@@ -98,7 +100,13 @@ def victim_scene(deployment: Deployment, shape: Shape, seed: int) -> Scene:
     return Scene(
         id=f"victim-{shape.number}",
         why=_why(shape),
-        activities=(*watches, *sessions, *_crowd(deployment, hops, shape, seed), *extra),
+        activities=(
+            Control(name="control", count=CONTROL_TRIES_MAX),
+            *watches,
+            *sessions,
+            *_crowd(deployment, hops, shape, seed),
+            *extra,
+        ),
         triggers=tuple(triggers),
         time_limit_s=rounds * (victim.think_s + victim.deadline_s) + victim.deadline_s + 10.0,
     )
@@ -107,7 +115,7 @@ def victim_scene(deployment: Deployment, shape: Shape, seed: int) -> Scene:
 def abort_scene(deployment: Deployment, number: int, seed: int) -> Scene:
     """Leave a long stream in the middle, at each hop in turn, with the engine's counters read."""
     hops = [hop for hop in reversed(deployment.hops) if probeable(hop)]
-    activities: list[Activity] = [
+    counters: list[Activity] = [
         SampleMetrics(
             name=f"counters@{hop.name}/abort",
             hop=hop.name,
@@ -119,18 +127,17 @@ def abort_scene(deployment: Deployment, number: int, seed: int) -> Scene:
         for hop in deployment.hops
         if hop.metrics is not None
     ]
-    for place, hop in enumerate(hops):
-        activities.append(_abort(deployment, hop, number, seed, start_s=place * ABORT_TURN_S))
+    turns: list[ProbeSession] = []
+    for hop in hops:
+        turns.append(_abort(deployment, hop, number, seed, after=turns))
     # The last look needs time after the last abort.
-    last = hops[-1]
-    tail = _abort(deployment, last, number, seed, start_s=len(hops) * ABORT_TURN_S)
-    activities.append(replace(tail, name="abort-tail", rounds=1, deadline_s=0.1))
-    activities.extend(watch_of(hop) for hop in deployment.hops)
+    tail = _abort(deployment, hops[-1], number, seed, after=turns)
+    tail = replace(tail, name="abort-tail", rounds=1, deadline_s=0.1)
     return Scene(
         id=f"abort-{number}",
         why="leave a long answer in the middle at every hop, and see whether the engine stops",
-        activities=tuple(activities),
-        time_limit_s=(len(hops) + 1) * ABORT_TURN_S + 10.0,
+        activities=(*counters, *(watch_of(hop) for hop in deployment.hops), *turns, tail),
+        time_limit_s=(len(hops) + 1) * ABORT_ROUNDS * ABORT_TURN_S + 10.0,
     )
 
 
@@ -165,7 +172,7 @@ def content_scene(deployment: Deployment, number: int, seed: int) -> Scene:
 
 
 def _abort(
-    deployment: Deployment, hop: Hop, number: int, seed: int, *, start_s: float
+    deployment: Deployment, hop: Hop, number: int, seed: int, *, after: Sequence[ProbeSession]
 ) -> ProbeSession:
     request = _request(deployment, seed, f"{number}-abort-{hop.name}", growing=False)
     return ProbeSession(
@@ -173,12 +180,13 @@ def _abort(
         hop=hop.name,
         url=hop.url,
         request=replace(request, max_tokens=ABORT_TOKENS, stream=True),
-        rounds=ABORT_ROUNDS,
+        rounds=ABORT_ROUNDS_AT_ENGINE if is_engine(hop) else ABORT_ROUNDS,
         connection="fresh",
         think_s=ABORT_PAUSE_S,
         deadline_s=ABORT_AFTER_S,
         stop_after_failure=False,
-        start_s=WATCH_FIRST_S + start_s,
+        start_s=ABORT_PAUSE_S if after else WATCH_FIRST_S,
+        once_over=tuple(session.name for session in after),
     )
 
 

@@ -45,6 +45,7 @@ CONVICTION = 0.95
 FLIPS_MIN = 3
 CLEAN_SESSIONS_MIN = 3
 EXPLANATION_TIMES_MIN = 2
+EXPLAINED_BY = {"benign-nondeterminism": "load-text", "host-starved": "control"}
 CHANCE_MAX = 0.01
 CONTENT_TIMES_MIN = 6
 NEXT_TO_NOTHING = 0.002
@@ -94,8 +95,9 @@ def _outcome(judgement: Judgement, *, gentle: bool) -> str | None:
         asked = crowd_scene(judgement, 0, gentle=gentle) is None
         clean = asked and _clean_enough(judgement) and not _content_wanted(judgement)
         return "no_fault" if clean else None
-    if suspect_class.slug == "benign-nondeterminism":
-        return "no_fault" if judgement.times("load-text") >= EXPLANATION_TIMES_MIN else None
+    if suspect_class.slug in EXPLAINED_BY:
+        times = judgement.times(EXPLAINED_BY[suspect_class.slug])
+        return "no_fault" if times >= EXPLANATION_TIMES_MIN else None
     if not suspect_class.is_fault:
         if _abort_wanted(judgement):
             return None

@@ -15,6 +15,7 @@ Every observable is about one hop:
 - ``ended-after``: what the failing rounds' times have in common; ``defect-kind``: what is damaged
 - ``same-text``: whether the same question gets the same text through the hop as past it
 - ``load-text``: what becomes of the text of the same question in another crowd
+- ``control``: that a known-good exchange on this host was slow too (a quick one is not reported)
 - ``closed-while-idle``: what became of connections at the entry while they were idle
 - ``period``: that the endings fall on a regular beat of the clock
 - ``abort-through``, ``abort-beyond``: whether the engine stops when a client leaves
@@ -36,6 +37,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from exonerate.core.deployment.model import Deployment, Hop
 from exonerate.core.deployment.topology import before, beyond, is_engine, probeable
@@ -43,6 +45,7 @@ from exonerate.core.diagnosis.aborts import aborts
 from exonerate.core.diagnosis.axes.registry import FLIPS
 from exonerate.core.diagnosis.carried import answer_held, passage, read_state, upstream_in_sight
 from exonerate.core.diagnosis.client.values import CLIENT_VALUES
+from exonerate.core.diagnosis.control import control_slow
 from exonerate.core.diagnosis.endings import beat_of, defect_kind, ended_after, ended_by, phase
 from exonerate.core.diagnosis.engine_process import engine_process
 from exonerate.core.diagnosis.facts import Facts, Session
@@ -85,6 +88,7 @@ VALUES: Mapping[str, tuple[str, ...]] = {
     "engine-process": ("same", "restarted", "down"),
     "answer-held": ("yes", "no"),
     "upstream-face": ("seen",),
+    "control": ("quick", "slow"),
     "ended-by": ("us", "hop", "network", "nobody"),
     "phase": ("before-head", "before-token", "after-token"),
     **CLIENT_VALUES,
@@ -125,8 +129,10 @@ def _of_hop(hop: Hop, facts: Facts, deployment: Deployment) -> list[Observation]
     passing = [other for other in before(deployment, hop.name) if probeable(other)]
     reference = victim_sessions(facts, past)
     through = victim_sessions(facts, passing)
+    crowded = load_text(hop, facts, deployment)
+    seen = _by_entry(hop.name, "through", [(s.hop, symptom(s, reference)) for s in through])
     found = [
-        _by_entry(hop.name, "through", [(s.hop, symptom(s, reference)) for s in through]),
+        _with_crowds(seen, crowded),
         _by_entry(hop.name, "beyond", [(s.hop, symptom(s, ())) for s in reference]),
         _fails_at(hop.name, through),
         _meanwhile(hop.name, "fresh-meanwhile", facts, {hop.name}),
@@ -139,10 +145,20 @@ def _of_hop(hop: Hop, facts: Facts, deployment: Deployment) -> list[Observation]
         leaving(hop, facts, deployment),
         engine_process(hop, facts) if is_engine(hop) else None,
         same_text(hop, facts, deployment),
-        load_text(hop, facts, deployment),
+        crowded,
+        control_slow(hop, facts),
         closed_while_idle(hop, through, deployment),
     ]
     return [observation for observation in found if observation is not None]
+
+
+def _with_crowds(seen: Observation | None, crowded: Observation | None) -> Observation | None:
+    """A victim that is well while it is alone is not well where a crowd makes its text wrong."""
+    if seen is None or seen.value != "ok" or crowded is None:
+        return seen
+    if crowded.value not in ("garbled", "foreign"):
+        return seen
+    return replace(seen, value="mixed", times=seen.tries)
 
 
 def _while_waiting(

@@ -64,4 +64,22 @@ BENIGN_NONDETERMINISM = SuspectClass(
         "`--enable-deterministic-inference`, vLLM `VLLM_BATCH_INVARIANT=1`), at its price",
     ),
 )
-CLASSES = (HEALTHY, BENIGN_NONDETERMINISM, STALE_REUSE)
+HOST_STARVED = SuspectClass(
+    slug="host-starved",
+    layer="host",
+    roles=(),
+    prior=0.002,
+    mechanism="is on a host without processor time to give: a known-good exchange that passes no "
+    "hop is slow as well",
+    predicts={
+        "through": frozenset({"ok", "slow", "jerky", "burst", "mixed"}),
+        "beyond": frozenset({"slow"}),
+        "control": frozenset({"slow"}),
+        "complaint": frozenset({"slow", "hang"}),
+    },
+    is_fault=False,
+    needs=("control",),
+    flips="on an idle host the same requests are quick",
+    settings=("move what else runs on this host away, or give the engine processors of its own",),
+)
+CLASSES = (HOST_STARVED, HEALTHY, BENIGN_NONDETERMINISM, STALE_REUSE)

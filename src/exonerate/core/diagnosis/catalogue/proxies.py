@@ -41,7 +41,12 @@ BUFFERING = SuspectClass(
     roles=_BOXES,
     prior=0.15,
     mechanism="collects the whole answer before it passes the first byte on",
-    predicts={"through": _any("burst"), "beyond": _any("ok", "slow"), "answer-held": _any("yes")},
+    predicts={
+        "through": _any("burst"),
+        "beyond": _any("ok", "slow"),
+        "answer-held": _any("yes"),
+        "control": _any("quick"),
+    },
     flips="the same stream past the hop is spread in time",
     settings=(
         "nginx: `proxy_buffering off;` and `proxy_http_version 1.1;`",
@@ -54,7 +59,11 @@ COALESCING = SuspectClass(
     roles=_BOXES,
     prior=0.04,
     mechanism="holds small writes back and merges tokens",
-    predicts={"through": _any("jerky"), "beyond": _any("ok", "slow")},
+    predicts={
+        "through": _any("jerky"),
+        "beyond": _any("ok", "slow"),
+        "control": _any("quick"),
+    },
     flips="the same stream past the hop is smooth",
     settings=("HAProxy: `option http-no-delay`",),
 )
