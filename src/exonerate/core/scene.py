@@ -143,11 +143,14 @@ class Control:
     """A known-good engine on this host: an exchange that is answered at once, and a bit of work.
 
     Emits one ``control`` event for each try: `{"echo_ms", "work_ms", "work_cpu_ms", "load",
-    "processors", "steal"}`. Where this is slow as well, the host is, and nobody's timing tells.
+    "processors", "steal", "served"}`. Where this is slow as well, the host is, and nobody's timing
+    tells. `served` has, for each of `ports` that a process of this host listens on, the seconds
+    that it and its children have computed so far and those that they have waited for a processor.
     """
 
     name: str
     count: int
+    ports: tuple[int, ...] = ()
     every_s: float = 1.0
     start_s: float = 0.0
     after: tuple[str, ...] = ()

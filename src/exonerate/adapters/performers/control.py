@@ -2,7 +2,9 @@
 
 The echo server answers at once, over a real socket, in this process. The work hashes the same bytes
 outside of the event loop: a host that has a processor to give does it in about its processor time.
-Steal (time that the hypervisor gave to others) and the load are read from /proc (proc_stat(5)).
+Steal (time that the hypervisor gave to others) and the load are read from /proc (proc_stat(5)), and
+so is what the programs under suspicion got: /proc/PID/task/TID/schedstat has the nanoseconds that a
+thread ran and that it stood ready and waited (Linux, Documentation/scheduler/sched-stats.rst).
 """
 
 from __future__ import annotations
@@ -12,10 +14,13 @@ import contextlib
 import hashlib
 import os
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 from exonerate.adapters.player import Stage
-from exonerate.core.instant import NS_PER_MS
+from exonerate.adapters.process_sockets import processes_listening_on
+from exonerate.adapters.process_table import descendants
+from exonerate.core.instant import NS_PER_MS, NS_PER_S
 from exonerate.core.json_types import JsonObject
 from exonerate.core.scene import Activity, Control
 
@@ -35,6 +40,7 @@ async def play_control(activity: Activity, stage: Stage) -> None:
     port = server.sockets[0].getsockname()[1]
     async with server:
         before = _processor_times()
+        families = await asyncio.to_thread(_families, activity.ports)
         for number in range(activity.count):
             if number > 0:
                 await asyncio.sleep(activity.every_s)
@@ -48,9 +54,31 @@ async def play_control(activity: Activity, stage: Stage) -> None:
                 "load": round(os.getloadavg()[0], 2),
                 "processors": os.cpu_count() or 1,
                 "steal": _steal(before, now),
+                "served": {str(port): _served(pids) for port, pids in families.items()},
             }
             before = now
             stage.emit(activity.name, "control", seen)
+
+
+def _families(ports: Iterable[int]) -> dict[int, set[int]]:
+    """The processes behind each port, with everything they started."""
+    found: dict[int, set[int]] = {}
+    for port in ports:
+        pids = {one for pid in processes_listening_on(port) for one in descendants(pid)}
+        if pids:
+            found[port] = pids
+    return found
+
+
+def _served(pids: Iterable[int]) -> JsonObject:
+    """Seconds that these processes' living threads have run, and waited for a processor."""
+    run_ns = wait_ns = 0
+    for pid in pids:
+        for path in Path(f"/proc/{pid}/task").glob("*/schedstat"):
+            with contextlib.suppress(OSError):
+                ran, waited, _ = path.read_text().split()
+                run_ns, wait_ns = run_ns + int(ran), wait_ns + int(waited)
+    return {"run_s": round(run_ns / NS_PER_S, 3), "wait_s": round(wait_ns / NS_PER_S, 3)}
 
 
 async def _echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -13,7 +13,7 @@ we were interrupted, which says nothing.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from exonerate.core.case.records import Record
@@ -128,6 +128,9 @@ class ControlSample:
     load: float
     processors: int
     steal: float | None
+    scene: str = ""
+    served: Mapping[int, tuple[float, float]] = field(default_factory=dict)
+    """By port: seconds that the processes behind it have run, and waited for a processor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +174,7 @@ def read_facts(records: Sequence[Record]) -> Facts:
             sessions.extend(_sessions(scene, events))
             counters.extend(_counters(scene.id, events))
             sockets.extend(_sockets(scene.id, events))
-            controls.extend(_controls(events))
+            controls.extend(_controls(scene.id, events))
     return Facts(
         scenes=tuple(scenes.values()),
         sessions=tuple(_looping_marked(sessions)),
@@ -279,7 +282,7 @@ def _counters(scene: str, events: Sequence[Event]) -> list[CounterSample]:
     return found
 
 
-def _controls(events: Sequence[Event]) -> Iterator[ControlSample]:
+def _controls(scene: str, events: Sequence[Event]) -> Iterator[ControlSample]:
     for event in events:
         if event.kind == "control":
             steal = event.data.get("steal")
@@ -290,7 +293,16 @@ def _controls(events: Sequence[Event]) -> Iterator[ControlSample]:
                 load=_number(event.data["load"]),
                 processors=int(_number(event.data["processors"])),
                 steal=None if steal is None else _number(steal),
+                scene=scene,
+                served=_served(event.data.get("served", {})),
             )
+
+
+def _served(value: object) -> dict[int, tuple[float, float]]:
+    return {
+        int(port): (_number(_object(times)["run_s"]), _number(_object(times)["wait_s"]))
+        for port, times in _object(value).items()
+    }
 
 
 def _sockets(scene: str, events: Sequence[Event]) -> list[SocketSample]:

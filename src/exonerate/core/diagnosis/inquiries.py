@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
 from exonerate.core.deployment.model import Deployment, Hop
-from exonerate.core.deployment.topology import beyond, is_engine, probeable
+from exonerate.core.deployment.topology import beyond, hop_port, is_engine, probeable
 from exonerate.core.diagnosis.facts import Facts
 from exonerate.core.diagnosis.observables import is_victim_shaped
 from exonerate.core.scene import (
@@ -101,7 +101,11 @@ def victim_scene(deployment: Deployment, shape: Shape, seed: int) -> Scene:
         id=f"victim-{shape.number}",
         why=_why(shape),
         activities=(
-            Control(name="control", count=CONTROL_TRIES_MAX),
+            Control(
+                name="control",
+                count=CONTROL_TRIES_MAX,
+                ports=tuple(dict.fromkeys(hop_port(hop) for hop in deployment.hops)),
+            ),
             *watches,
             *sessions,
             *_crowd(deployment, hops, shape, seed),
@@ -276,7 +280,7 @@ def watch_of(hop: Hop) -> WatchSockets:
         name=f"sockets@{hop.name}",
         hop=hop.name,
         host=parts.hostname,
-        port=parts.port or (443 if parts.scheme == "https" else 80),
+        port=hop_port(hop),
         count=SOCKET_SAMPLES_MAX,
         every_s=SOCKET_PERIOD_S,
         background=True,

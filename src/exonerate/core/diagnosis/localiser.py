@@ -45,7 +45,10 @@ CONVICTION = 0.95
 FLIPS_MIN = 3
 CLEAN_SESSIONS_MIN = 3
 EXPLANATION_TIMES_MIN = 2
-EXPLAINED_BY = {"benign-nondeterminism": "load-text", "host-starved": "control"}
+EXPLAINED_BY = {
+    "benign-nondeterminism": ("load-text",),
+    "host-starved": ("control", "processor-wait"),
+}
 CHANCE_MAX = 0.01
 CONTENT_TIMES_MIN = 6
 NEXT_TO_NOTHING = 0.002
@@ -96,7 +99,7 @@ def _outcome(judgement: Judgement, *, gentle: bool) -> str | None:
         clean = asked and _clean_enough(judgement) and not _content_wanted(judgement)
         return "no_fault" if clean else None
     if suspect_class.slug in EXPLAINED_BY:
-        times = judgement.times(EXPLAINED_BY[suspect_class.slug])
+        times = max(map(judgement.times, EXPLAINED_BY[suspect_class.slug]))
         return "no_fault" if times >= EXPLANATION_TIMES_MIN else None
     if not suspect_class.is_fault:
         if _abort_wanted(judgement):

@@ -16,6 +16,7 @@ Every observable is about one hop:
 - ``same-text``: whether the same question gets the same text through the hop as past it
 - ``load-text``: what becomes of the text of the same question in another crowd
 - ``control``: that a known-good exchange on this host was slow too (a quick one is not reported)
+- ``processor-wait``: that the hop's processes stood ready and got no processor (if they did)
 - ``closed-while-idle``: what became of connections at the entry while they were idle
 - ``period``: that the endings fall on a regular beat of the clock
 - ``abort-through``, ``abort-beyond``: whether the engine stops when a client leaves
@@ -45,7 +46,7 @@ from exonerate.core.diagnosis.aborts import aborts
 from exonerate.core.diagnosis.axes.registry import FLIPS
 from exonerate.core.diagnosis.carried import answer_held, passage, read_state, upstream_in_sight
 from exonerate.core.diagnosis.client.values import CLIENT_VALUES
-from exonerate.core.diagnosis.control import control_slow
+from exonerate.core.diagnosis.control import control_slow, processor_wait
 from exonerate.core.diagnosis.endings import beat_of, defect_kind, ended_after, ended_by, phase
 from exonerate.core.diagnosis.engine_process import engine_process
 from exonerate.core.diagnosis.facts import Facts, Session
@@ -89,6 +90,7 @@ VALUES: Mapping[str, tuple[str, ...]] = {
     "answer-held": ("yes", "no"),
     "upstream-face": ("seen",),
     "control": ("quick", "slow"),
+    "processor-wait": ("fed", "starved"),
     "ended-by": ("us", "hop", "network", "nobody"),
     "phase": ("before-head", "before-token", "after-token"),
     **CLIENT_VALUES,
@@ -147,6 +149,7 @@ def _of_hop(hop: Hop, facts: Facts, deployment: Deployment) -> list[Observation]
         same_text(hop, facts, deployment),
         crowded,
         control_slow(hop, facts),
+        processor_wait(hop, facts),
         closed_while_idle(hop, through, deployment),
     ]
     return [observation for observation in found if observation is not None]

@@ -68,7 +68,7 @@ HOST_STARVED = SuspectClass(
     slug="host-starved",
     layer="host",
     roles=(),
-    prior=0.002,
+    prior=0.006,
     mechanism="is on a host without processor time to give: a known-good exchange that passes no "
     "hop is slow as well",
     predicts={
@@ -82,4 +82,20 @@ HOST_STARVED = SuspectClass(
     flips="on an idle host the same requests are quick",
     settings=("move what else runs on this host away, or give the engine processors of its own",),
 )
-CLASSES = (HOST_STARVED, HEALTHY, BENIGN_NONDETERMINISM, STALE_REUSE)
+HOP_STARVED = SuspectClass(
+    slug="host-starved",
+    layer="host",
+    roles=("proxy", "router", "prefill", "decode", "engine"),
+    prior=0.001,
+    mechanism="is ready to compute and gets no processor: other programs of its host have them",
+    predicts={
+        "through": frozenset({"slow", "hang", "jerky", "burst"}),
+        "processor-wait": frozenset({"starved"}),
+        "engine-meanwhile": frozenset({"progressing", "queueing"}),
+    },
+    is_fault=False,
+    needs=("processor-wait",),
+    flips="on an idle host the same requests are quick",
+    settings=("move what else runs on this host away, or give the hop processors of its own",),
+)
+CLASSES = (HOST_STARVED, HOP_STARVED, HEALTHY, BENIGN_NONDETERMINISM, STALE_REUSE)

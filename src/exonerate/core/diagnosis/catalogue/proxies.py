@@ -46,6 +46,7 @@ BUFFERING = SuspectClass(
         "beyond": _any("ok", "slow"),
         "answer-held": _any("yes"),
         "control": _any("quick"),
+        "processor-wait": _any("fed"),
     },
     flips="the same stream past the hop is spread in time",
     settings=(
@@ -63,6 +64,7 @@ COALESCING = SuspectClass(
         "through": _any("jerky"),
         "beyond": _any("ok", "slow"),
         "control": _any("quick"),
+        "processor-wait": _any("fed"),
     },
     flips="the same stream past the hop is smooth",
     settings=("HAProxy: `option http-no-delay`",),
