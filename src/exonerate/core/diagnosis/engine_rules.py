@@ -38,6 +38,13 @@ def edge_scene(judgement: Judgement, seed: int) -> Scene | None:
     return walk_scene(judgement.facts, judgement.deployment, slug, seed)
 
 
+def pair_proves(judgement: Judgement) -> bool:
+    """The legs of a pair part while other requests pass: there is no bypass, each leg is seen."""
+    return judgement.top_is("half-pair") and all(
+        judgement.times(name) >= TIMES_MIN for name in ("legs", "request-left", "fresh-meanwhile")
+    )
+
+
 def crowd_proves(judgement: Judgement) -> bool:
     """A crowd made the text wrong and its absence made it right, often enough."""
     wanted = CROWD_TEXTS.get(judgement.top.suspect.suspect_class.slug)

@@ -32,7 +32,7 @@ from exonerate.core.diagnosis.axes.choice import next_inquiry
 from exonerate.core.diagnosis.axes.registry import AXES, axis_of
 from exonerate.core.diagnosis.axes.scenes import axis_scene
 from exonerate.core.diagnosis.chance import fisher_one_sided
-from exonerate.core.diagnosis.engine_rules import crowd_proves, crowd_scene, edge_scene
+from exonerate.core.diagnosis.engine_rules import crowd_proves, crowd_scene, edge_scene, pair_proves
 from exonerate.core.diagnosis.facts import Facts
 from exonerate.core.diagnosis.inquiries import abort_scene, content_scene, next_shape, victim_scene
 from exonerate.core.diagnosis.judgement import Judgement, judge
@@ -51,6 +51,7 @@ EXPLAINED_BY = {
 }
 CHANCE_MAX = 0.01
 CONTENT_TIMES_MIN = 6
+CONTENT_QUESTION = ("healthy", "stale-reuse", "benign-nondeterminism", "corruption")
 NEXT_TO_NOTHING = 0.002
 ABORT_QUESTION = ("saturated", "slot-leak", "cancel-not-propagated", "scheduler-stuck")
 SCENES_MAX = 8
@@ -131,7 +132,7 @@ def _convicted(judgement: Judgement) -> bool:
         return judgement.times("leaving") >= FLIPS_MIN and judgement.times("through") >= 1
     if judgement.top_is("corruption") and judgement.times("same-text") >= CONTENT_TIMES_MIN:
         return True
-    if crowd_proves(judgement):
+    if crowd_proves(judgement) or pair_proves(judgement):
         return True
     return _scenes_with_symptom(judgement) >= 2 and _repeated(judgement)
 
@@ -221,6 +222,8 @@ def _content_wanted(judgement: Judgement) -> bool:
     if any(s.id.startswith("content-") for s in facts.scenes):
         differs = judgement.times("same-text") if judgement.top_is("corruption") else 0
         return 0 < differs < CONTENT_TIMES_MIN
+    if judgement.top.suspect.suspect_class.slug not in CONTENT_QUESTION:
+        return False
     entry = entry_hop(judgement.deployment)
     sessions = victim_sessions(facts, [entry])
     return len(sessions) >= 1 and all(s.failed is None for s in facts.sessions)

@@ -6,29 +6,73 @@ probes must not be taken for somebody else's load, so requests in flight are cou
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
+from exonerate.core.deployment.model import Deployment, Hop
+from exonerate.core.deployment.topology import next_hops
 from exonerate.core.diagnosis.facts import CounterSample, Facts, Round, Session
+from exonerate.core.diagnosis.suspect import Observation
 from exonerate.core.instant import NS_PER_MS, seconds_between
 
 SAMPLES_MIN = 3
 PROGRESS_COUNTERS = ("steps", "generated_tokens", "prompt_tokens")
 FLAT_S_MIN, STUCK_S_MIN = 1.0, 3.0
+MOSTLY = 0.75
 COUNTER_LAG_NS = 150 * NS_PER_MS
 
 
 def engine_state(facts: Facts, session: Session, engines: Sequence[str]) -> str | None:
-    """`idle`, `progressing`, `queueing` or `stuck` during the waiting round; None if not seen."""
+    """`idle`, `progressing`, `queueing`, `stuck` or `holding` during the waiting round.
+
+    `stuck`: it held requests, and nothing moved for anybody; `holding`: it held one without working
+    on it, while others were answered. None if it was not seen. The most telling engine counts.
+    """
     failed = session.waiting
     if failed is None:
         return None
     states = [_state_of(_window(facts.counters, e, failed), facts, failed) for e in engines]
     seen = [state for state in states if state is not None]
-    for state in ("queueing", "stuck", "progressing", "idle"):
+    for state in ("queueing", "stuck", "holding", "progressing", "idle"):
         if state in seen:
             return state
     return None
+
+
+def legs(
+    hop: Hop, facts: Facts, deployment: Deployment, waiting: Sequence[Session]
+) -> Observation | None:
+    """Which leg of the pair behind a router held the request, and which had nothing to do."""
+    nexts = next_hops(deployment, hop.name)
+    prefill = [h.name for h in nexts if h.role == "prefill"]
+    decode = [h.name for h in nexts if h.role == "decode"]
+    if not prefill or not decode:
+        return None
+    values = Counter(
+        value for session in waiting if (value := _leg(facts, session, prefill, decode)) is not None
+    )
+    if not values:
+        return None
+    value, times = values.most_common(1)[0]
+    return Observation(hop.name, "legs", value, times, values.total())
+
+
+def _leg(
+    facts: Facts, session: Session, prefill: Sequence[str], decode: Sequence[str]
+) -> str | None:
+    states = (engine_state(facts, session, prefill), engine_state(facts, session, decode))
+    if None in states or "queueing" in states or "progressing" in states:
+        return None
+    match tuple(state == "idle" for state in states):
+        case (True, False):
+            return "decode-waits"
+        case (False, True):
+            return "prefill-waits"
+        case (True, True):
+            return "neither"
+        case _:
+            return "both-wait"
 
 
 def _window(samples: Iterable[CounterSample], engine: str, failed: Round) -> list[CounterSample]:
@@ -53,16 +97,44 @@ def _state_of(samples: Sequence[CounterSample], facts: Facts, failed: Round) -> 
         # An engine that reads a long prompt can show nothing for a while, and is not stuck.
         flat_s = seconds_between(samples[0].at_ns, samples[-1].at_ns)
         return "stuck" if flat_s >= STUCK_S_MIN else None
-    foreign = [_load(sample) - len(_own_in_flight(facts, sample.at_ns)) for sample in samples]
-    if min(foreign) > 0 and _moving(samples):
-        waiting = min((s.values or {}).get("waiting", 0.0) for s in samples) > 0
-        return "queueing" if waiting else "progressing"
-    quiet = _quiet_run(samples, facts, failed)
+    if _mostly_foreign(samples, facts) and _moving(samples):
+        waiting = [(s.values or {}).get("waiting", 0.0) > 0 for s in samples]
+        return "queueing" if sum(waiting) >= MOSTLY * len(samples) else "progressing"
+    if failed.outcome == "slow" and _busy_and_done(samples):
+        return "progressing"
+    return _state_in_quiet(_quiet_run(samples, facts, failed))
+
+
+def _state_in_quiet(quiet: Sequence[CounterSample]) -> str | None:
+    """What the engine did while nobody of ours but those that hung was worked on."""
     if len(quiet) < SAMPLES_MIN:
         return None
     if _moving(quiet):
         return "progressing"
-    return "idle" if min(_load(sample) for sample in quiet) == 0 else None
+    if min(_load(sample) for sample in quiet) == 0:
+        return "idle"
+    flat_s = seconds_between(quiet[0].at_ns, quiet[-1].at_ns)
+    return "holding" if _flat(quiet) and flat_s >= STUCK_S_MIN else None
+
+
+def _mostly_foreign(samples: Sequence[CounterSample], facts: Facts) -> bool:
+    """Whether the engine had more to do than what we had sent, nearly all of the time.
+
+    Not all of it: a request of ours is under way a moment before the engine counts it.
+    """
+    foreign = [_load(sample) > len(_own_in_flight(facts, sample.at_ns)) for sample in samples]
+    return sum(foreign) >= MOSTLY * len(samples)
+
+
+def _busy_and_done(samples: Sequence[CounterSample]) -> bool:
+    """Whether the engine had work nearly all of the time, and some of it was done by the end.
+
+    An engine that reads one long prompt shows nothing of it until it is through.
+    """
+    busy = sum(_load(sample) > 0 for sample in samples) >= MOSTLY * len(samples)
+    first, last = samples[0].values or {}, samples[-1].values or {}
+    rose = any(last[n] > first[n] for n in PROGRESS_COUNTERS if n in first and n in last)
+    return busy and rose
 
 
 def _flat(samples: Sequence[CounterSample]) -> bool:
@@ -77,7 +149,7 @@ def _flat(samples: Sequence[CounterSample]) -> bool:
 
 def _load(sample: CounterSample) -> float:
     values = sample.values or {}
-    return values.get("running", 0.0) + values.get("waiting", 0.0)
+    return sum(values.get(name, 0.0) for name in ("running", "waiting", "pair_queues"))
 
 
 def _own_in_flight(facts: Facts, at_ns: int) -> list[Round]:

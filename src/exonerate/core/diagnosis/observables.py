@@ -9,6 +9,7 @@ Every observable is about one hop:
 - ``beyond-meanwhile``: a new connection past the hop while a victim round was waiting
 - ``fresh-session``: many requests through the hop, each on a connection of its own
 - ``engine-meanwhile``: what the engines' counters did while a victim round was waiting
+- ``legs``: which of a pair of prefill and decode engines held the request meanwhile
 - ``request-left``: whether the waiting request's bytes left the hop on its upstream side
 - ``request-copies``, ``left-to``: over how many connections it went on, and whether to a known hop
 - ``request-read``: whether the program at the hop ever took the request from its socket
@@ -51,7 +52,7 @@ from exonerate.core.diagnosis.endings import beat_of, defect_kind, ended_after, 
 from exonerate.core.diagnosis.engine_process import engine_process
 from exonerate.core.diagnosis.facts import Facts, Session
 from exonerate.core.diagnosis.leaving import leaving
-from exonerate.core.diagnosis.meanwhile import engine_state
+from exonerate.core.diagnosis.meanwhile import engine_state, legs
 from exonerate.core.diagnosis.streaming import stream_shape
 from exonerate.core.diagnosis.suspect import Observation
 from exonerate.core.diagnosis.texts import closed_while_idle, load_text, same_text
@@ -70,7 +71,8 @@ VALUES: Mapping[str, tuple[str, ...]] = {
     "fresh-meanwhile": ("ok", "fails"),
     "beyond-meanwhile": ("ok", "fails"),
     "fresh-session": ("ok", "fails"),
-    "engine-meanwhile": ("idle", "progressing", "queueing", "stuck"),
+    "engine-meanwhile": ("idle", "progressing", "queueing", "stuck", "holding"),
+    "legs": ("decode-waits", "prefill-waits", "both-wait", "neither"),
     "request-left": ("no", "yes", "answered"),
     "request-copies": ("one", "several"),
     "left-to": ("next", "elsewhere"),
@@ -169,7 +171,7 @@ def _while_waiting(
 ) -> list[Observation | None]:
     waiting = [s for s in through if s.waiting is not None]
     engines = [h.name for h in deployment.hops if is_engine(h)]
-    states = [engine_state(facts, s, engines) for s in waiting]
+    states = [engine_state(facts, s, [hop.name] if is_engine(hop) else engines) for s in waiting]
     looks = [(s, s.waiting) for s in waiting if s.waiting is not None]
     found = [passage(facts, session, round_, hop, deployment) for session, round_ in looks]
     passages = [p for p in found if p is not None]
@@ -183,6 +185,7 @@ def _while_waiting(
         _tally(hop.name, "left-to", ["elsewhere" if p.elsewhere else "next" for p in gone]),
         _tally(hop.name, "request-read", [value for value in read if value]),
         _upstream_face(hop, facts, deployment, through),
+        legs(hop, facts, deployment, waiting),
     ]
 
 

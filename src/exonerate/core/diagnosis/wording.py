@@ -40,6 +40,12 @@ _TEXTS: Mapping[tuple[str, str], str] = {
     ("engine-meanwhile", "progressing"): "the engine's counters moved meanwhile",
     ("engine-meanwhile", "queueing"): "the engine worked for others and had a queue meanwhile",
     ("engine-meanwhile", "stuck"): "the engine held requests and computed nothing meanwhile",
+    ("engine-meanwhile", "holding"): "the engine held the request and did not work on it, while "
+    "others were answered",
+    ("legs", "decode-waits"): "the decode engine held the request, the prefill engine did not",
+    ("legs", "prefill-waits"): "the prefill engine held the request, the decode engine did not",
+    ("legs", "both-wait"): "prefill and decode engine both held the request",
+    ("legs", "neither"): "neither prefill nor decode engine held the request",
     ("request-left", "no"): "no connection of {hop} towards the next hop carried the request",
     ("request-left", "yes"): "{hop} sent the request on and nothing came back",
     ("request-left", "answered"): "{hop} sent the request on and an answer came back to it",

@@ -199,7 +199,35 @@ FD_EXHAUSTED_ENGINE = SuspectClass(
     settings=("raise `LimitNOFILE=` (`ulimit -n`) of the process, or close idle connections",),
 )
 
+HALF_PAIR = SuspectClass(
+    slug="half-pair",
+    layer="router",
+    roles=("router",),
+    prior=0.03,
+    mechanism="waits for the decode engine, which waits for a prefill engine that has answered "
+    "already and will send nothing",
+    predicts={
+        "through": _any("hang"),
+        "legs": _any("decode-waits"),
+        "engine-meanwhile": _any("holding", "stuck"),
+        "request-left": _any("answered"),
+        "request-copies": _any("several"),
+        "left-to": _any("next"),
+        "request-read": _any("read"),
+        "fresh-meanwhile": _any("ok"),
+        "ended-by": _any("us"),
+        "phase": _any("before-head"),
+    },
+    needs=("legs", "request-left", "fresh-meanwhile"),
+    flips="a request that the prefill engine takes is answered while the other still waits",
+    settings=(
+        "ask the prefill engine directly what it says to the failing request (its log names it)",
+        "a time limit on the decode side's wait for the transfer turns the hang into an error "
+        "(SGLang: `SGLANG_DISAGGREGATION_WAITING_TIMEOUT`)",
+    ),
+)
 CLASSES = (
+    HALF_PAIR,
     SLOT_LEAK, FD_EXHAUSTED_ENGINE,
     SATURATED, LONG_PREFILL, SCHEDULER_STUCK, FRONTEND_LOST, ENGINE_RESTART, KERNEL_CORRUPTION,
     LONG_CONTEXT_CORRUPTION, KV_MIXUP, TEMPLATE_LEAK,

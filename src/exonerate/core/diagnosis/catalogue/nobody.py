@@ -46,7 +46,7 @@ BENIGN_NONDETERMINISM = SuspectClass(
     slug="benign-nondeterminism",
     layer="engine",
     roles=(),
-    prior=0.005,
+    prior=0.05,
     mechanism="is before an engine whose wording depends on what else runs: other batches round "
     "differently, and each answer is sensible",
     predicts={
@@ -68,7 +68,7 @@ HOST_STARVED = SuspectClass(
     slug="host-starved",
     layer="host",
     roles=(),
-    prior=0.006,
+    prior=0.05,
     mechanism="is on a host without processor time to give: a known-good exchange that passes no "
     "hop is slow as well",
     predicts={
@@ -86,7 +86,7 @@ HOP_STARVED = SuspectClass(
     slug="host-starved",
     layer="host",
     roles=("proxy", "router", "prefill", "decode", "engine"),
-    prior=0.001,
+    prior=0.03,
     mechanism="is ready to compute and gets no processor: other programs of its host have them",
     predicts={
         "through": frozenset({"slow", "hang", "jerky", "burst"}),
