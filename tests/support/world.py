@@ -178,6 +178,11 @@ class World:
                 events.extend(self._sockets(watch, begin_s))
             elif isinstance(watch, Control):
                 events.extend(self._control(watch, begin_s))
+            elif isinstance(watch, SampleMetrics):
+                count = min(watch.count, int((self.now_s - begin_s) / watch.every_s))
+                events.extend(
+                    self._metrics(watch, begin_s + n * watch.every_s) for n in range(count)
+                )
         return sorted(events, key=lambda event: event.at_ns)
 
     def _session(
@@ -239,11 +244,8 @@ class World:
     ) -> tuple[float, str]:
         at_s = begun_s + stall.after_s
         silence_s, answered_s, all_answered = 0.0, at_s, True
-        samples: list[SampleMetrics] = []
         for activity in stall.play:
-            if isinstance(activity, SampleMetrics):
-                samples.append(activity)
-            elif isinstance(activity, ProbeSession):
+            if isinstance(activity, ProbeSession):
                 side: list[Event] = []
                 end_s = self._session(activity, None, at_s, side)
                 events.extend(side)
@@ -258,11 +260,6 @@ class World:
             looked_s = answered_s - begun_s + stall.look_s
             provisional_s = max(looked_s, stall.give_up_ratio * silence_s)
             ending = (provisional_s, "provisional") if provisional_s < planned[0] else planned
-        for activity in samples:
-            count = int((ending[0] - stall.after_s) / activity.every_s)
-            events.extend(
-                self._metrics(activity, at_s + number * activity.every_s) for number in range(count)
-            )
         return ending
 
     def _metrics(self, activity: SampleMetrics, at_s: float) -> Event:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
+from statistics import median
 
 from exonerate.core.deployment.model import Deployment, Hop
 from exonerate.core.deployment.topology import next_hops
@@ -19,7 +20,6 @@ from exonerate.core.instant import NS_PER_MS, seconds_between
 SAMPLES_MIN = 3
 PROGRESS_COUNTERS = ("steps", "generated_tokens", "prompt_tokens")
 FLAT_S_MIN, STUCK_S_MIN = 1.0, 3.0
-MOSTLY = 0.75
 COUNTER_LAG_NS = 150 * NS_PER_MS
 
 
@@ -34,6 +34,9 @@ def engine_state(facts: Facts, session: Session, engines: Sequence[str]) -> str 
         return None
     states = [_state_of(_window(facts.counters, e, failed), facts, failed) for e in engines]
     seen = [state for state in states if state is not None]
+    if session.hop not in engines and _answered_meanwhile(facts, failed, engines):
+        # It works for others and answers us as well: that does not explain this wait.
+        seen = [state for state in seen if state not in ("queueing", "progressing")]
     for state in ("queueing", "stuck", "holding", "progressing", "idle"):
         if state in seen:
             return state
@@ -75,6 +78,19 @@ def _leg(
             return "both-wait"
 
 
+def _answered_meanwhile(facts: Facts, failed: Round, engines: Sequence[str]) -> bool:
+    """Whether an engine promptly answered a request of ours that was sent during the wait."""
+    begun, ended = failed.exchange.begun_ns, failed.exchange.ended_ns
+    return any(
+        round_.outcome == "ok"
+        and begun < round_.exchange.begun_ns
+        and round_.exchange.ended_ns < ended
+        for session in facts.sessions
+        if session.hop in engines
+        for round_ in session.rounds
+    )
+
+
 def _window(samples: Iterable[CounterSample], engine: str, failed: Round) -> list[CounterSample]:
     begun, ended = failed.exchange.begun_ns, failed.exchange.ended_ns
     return [
@@ -97,19 +113,25 @@ def _state_of(samples: Sequence[CounterSample], facts: Facts, failed: Round) -> 
         # An engine that reads a long prompt can show nothing for a while, and is not stuck.
         flat_s = seconds_between(samples[0].at_ns, samples[-1].at_ns)
         return "stuck" if flat_s >= STUCK_S_MIN else None
-    if _mostly_foreign(samples, facts) and _moving(samples):
-        waiting = [(s.values or {}).get("waiting", 0.0) > 0 for s in samples]
-        return "queueing" if sum(waiting) >= MOSTLY * len(samples) else "progressing"
-    if failed.outcome == "slow" and _busy_and_done(samples):
-        return "progressing"
-    return _state_in_quiet(_quiet_run(samples, facts, failed))
+    in_quiet = _state_in_quiet(_quiet_run(samples, facts, failed))
+    if in_quiet == "holding":
+        return in_quiet
+    held = median(_load(s) - len(_own_in_flight(facts, s.at_ns)) for s in samples)
+    # An engine may count a whole prompt at its end; a wait that was answered needs no more.
+    rises_min = 1 if failed.outcome == "slow" else SAMPLES_MIN - 1
+    if held > -1 and _moving(samples, rises_min):
+        # Its load is more than our other requests explain: it holds this one, or others' as well.
+        foreign = held > 0 or _victims_crowd(facts, failed)
+        waiting = median((s.values or {}).get("waiting", 0.0) for s in samples) > 0
+        return "queueing" if waiting and foreign else "progressing"
+    return in_quiet
 
 
 def _state_in_quiet(quiet: Sequence[CounterSample]) -> str | None:
     """What the engine did while nobody of ours but those that hung was worked on."""
     if len(quiet) < SAMPLES_MIN:
         return None
-    if _moving(quiet):
+    if _moving(quiet, SAMPLES_MIN - 1):
         return "progressing"
     if min(_load(sample) for sample in quiet) == 0:
         return "idle"
@@ -117,24 +139,14 @@ def _state_in_quiet(quiet: Sequence[CounterSample]) -> str | None:
     return "holding" if _flat(quiet) and flat_s >= STUCK_S_MIN else None
 
 
-def _mostly_foreign(samples: Sequence[CounterSample], facts: Facts) -> bool:
-    """Whether the engine had more to do than what we had sent, nearly all of the time.
-
-    Not all of it: a request of ours is under way a moment before the engine counts it.
-    """
-    foreign = [_load(sample) > len(_own_in_flight(facts, sample.at_ns)) for sample in samples]
-    return sum(foreign) >= MOSTLY * len(samples)
-
-
-def _busy_and_done(samples: Sequence[CounterSample]) -> bool:
-    """Whether the engine had work nearly all of the time, and some of it was done by the end.
-
-    An engine that reads one long prompt shows nothing of it until it is through.
-    """
-    busy = sum(_load(sample) > 0 for sample in samples) >= MOSTLY * len(samples)
-    first, last = samples[0].values or {}, samples[-1].values or {}
-    rose = any(last[n] > first[n] for n in PROGRESS_COUNTERS if n in first and n in last)
-    return busy and rose
+def _victims_crowd(facts: Facts, failed: Round) -> bool:
+    """Whether other sessions of the victim's own concurrency were under way with this round."""
+    begun, ended = failed.exchange.begun_ns, failed.exchange.ended_ns
+    return any(
+        session.plan.name.startswith("crowd@")
+        and any(r.exchange.begun_ns < ended and begun < r.exchange.ended_ns for r in session.rounds)
+        for session in facts.sessions
+    )
 
 
 def _flat(samples: Sequence[CounterSample]) -> bool:
@@ -189,11 +201,11 @@ def _quiet_run(
     return longest
 
 
-def _moving(samples: Sequence[CounterSample]) -> bool:
-    """Whether a progress counter rose in more than one step between the readings."""
+def _moving(samples: Sequence[CounterSample], rises_min: int) -> bool:
+    """Whether a progress counter rose in so many steps between the readings."""
     for name in PROGRESS_COUNTERS:
         values = [s.values[name] for s in samples if s.values and name in s.values]
         rises = sum(later > earlier for earlier, later in pairwise(values))
-        if rises >= SAMPLES_MIN - 1:
+        if rises >= rises_min:
             return True
     return False
