@@ -96,3 +96,26 @@ def test_the_engine_is_told_what_the_boxes_before_it_keep() -> None:
     """Work for clients that have left is not the engine's own doing then."""
     assert observed("inner", KEPT, of="engine") == "kept-before"
     assert observed("inner", GONE, of="engine") is None
+
+
+def test_a_request_that_came_from_further_out_tells_of_a_box_when_the_others_passed_it_on() -> None:
+    """The outermost box that keeps it is the one; what lies past it was never told."""
+
+    def seen(edge: list[tuple[float, list[Row]]], inner: list[tuple[float, list[Row]]]) -> object:
+        sockets = {
+            ("s", hop): tuple(
+                SocketSample("s", hop, int(at_s * NS), tuple(rows), True, ("1:1",))
+                for at_s, rows in rows_at
+            )
+            for hop, rows_at in (("edge", edge), ("inner", inner))
+        }
+        facts = Facts(
+            scenes=(), sessions=(abort("edge"),), counters=(), sockets=sockets,
+            own_ports=frozenset({5}), began_ns=0, ended_ns=9 * NS,
+        )  # fmt: skip
+        found = [leaving(hop, facts, DEPLOYMENT) for hop in (EDGE, INNER, ENGINE)]
+        return [o and o.value for o in found]
+
+    assert seen(KEPT, KEPT) == ["kept", None, "kept-before"]
+    assert seen(GONE, KEPT) == ["passed-on", "kept", "kept-before"]
+    assert seen(GONE, GONE) == ["passed-on", "passed-on", "passed-on"]

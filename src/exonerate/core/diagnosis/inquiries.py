@@ -121,8 +121,12 @@ def victim_scene(deployment: Deployment, shape: Shape, seed: int) -> Scene:
 
 
 def abort_scene(deployment: Deployment, number: int, seed: int) -> Scene:
-    """Leave a long stream in the middle, at each hop in turn, with the engine's counters read."""
-    hops = [hop for hop in reversed(deployment.hops) if probeable(hop)]
+    """Leave a long stream in the middle, at the engine and then at the entry of the whole path.
+
+    What every box on the way does with it shows in byte counters; the engine's counters are read.
+    """
+    takers = [hop for hop in deployment.hops if probeable(hop)]
+    hops = [takers[-1], takers[0]] if len(takers) > 1 else takers
     counters: list[Activity] = [
         SampleMetrics(
             name=f"counters@{hop.name}/abort",
@@ -143,7 +147,7 @@ def abort_scene(deployment: Deployment, number: int, seed: int) -> Scene:
     tail = replace(tail, name="abort-tail", rounds=1, deadline_s=0.1)
     return Scene(
         id=f"abort-{number}",
-        why="leave a long answer in the middle at every hop, and see whether the engine stops",
+        why="leave a long answer in the middle, at the engine and at the entry, and see who stops",
         activities=(*counters, *(watch_of(hop) for hop in deployment.hops), *turns, tail),
         time_limit_s=(len(hops) + 1) * ABORT_ROUNDS * ABORT_TURN_S + 10.0,
     )

@@ -9,8 +9,8 @@ has not passed the leaving on. Other clients' load does not disturb this, as it 
 from __future__ import annotations
 
 from exonerate.core.deployment.model import Deployment, Hop
-from exonerate.core.deployment.topology import before, is_engine
-from exonerate.core.diagnosis.facts import Facts, Round, Session, SocketSample
+from exonerate.core.deployment.topology import before, beyond, is_engine
+from exonerate.core.diagnosis.facts import Facts, Round, SocketSample
 from exonerate.core.diagnosis.suspect import Observation
 from exonerate.core.instant import NS_PER_MS
 from exonerate.core.json_types import JsonObject
@@ -27,12 +27,12 @@ BYTES_LEAST, BYTES_MOST = 0.8, 1.8
 def leaving(hop: Hop, facts: Facts, deployment: Deployment) -> Observation | None:
     """`passed-on` or `kept` for a box; for an engine what the boxes before it do."""
     if not is_engine(hop):
-        values = _of_box(hop, facts)
+        values = _of_box(hop, facts, deployment)
         if not values or len(set(values)) > 1:
             return None
         return Observation(hop.name, "leaving", values[0], len(values), len(values))
     boxes = [other for other in before(deployment, hop.name) if not is_engine(other)]
-    seen = [_of_box(box, facts) for box in boxes]
+    seen = [_of_box(box, facts, deployment) for box in boxes]
     kept = max((values.count("kept") for values in seen if set(values) == {"kept"}), default=0)
     if kept:
         return Observation(hop.name, "leaving", "kept-before", kept, kept)
@@ -42,20 +42,29 @@ def leaving(hop: Hop, facts: Facts, deployment: Deployment) -> Observation | Non
     return None
 
 
-def _of_box(hop: Hop, facts: Facts) -> list[str]:
-    left = [
-        (session, round_)
-        for session in facts.sessions
-        if session.plan.name == f"abort@{hop.name}"
-        for round_ in session.rounds
-        if round_.exchange.given_up == "deadline"
-    ]
-    found = [_after_leaving(facts, session, round_) for session, round_ in left]
+def _of_box(hop: Hop, facts: Facts, deployment: Deployment) -> list[str]:
+    """What the hop did each time that its own client had left.
+
+    A request that entered further out tells of this hop when all boxes between passed it on.
+    """
+    entries = {other.name for other in before(deployment, hop.name)}
+    found: list[str | None] = []
+    for session in facts.sessions:
+        if session.hop not in entries or session.plan.name != f"abort@{session.hop}":
+            continue
+        inside = {session.hop, *(h.name for h in beyond(deployment, session.hop))}
+        between = [h for h in before(deployment, hop.name) if h.name in inside and h != hop]
+        for round_ in session.rounds:
+            if round_.exchange.given_up != "deadline":
+                continue
+            states = [_after_leaving(facts, session.scene, h, round_) for h in between]
+            if all(state == "passed-on" for state in states):
+                found.append(_after_leaving(facts, session.scene, hop, round_))
     return [value for value in found if value is not None]
 
 
-def _after_leaving(facts: Facts, session: Session, round_: Round) -> str | None:
-    samples = facts.sockets.get((session.scene, session.hop), ())
+def _after_leaving(facts: Facts, scene: str, hop: Hop, round_: Round) -> str | None:
+    samples = facts.sockets.get((scene, hop.name), ())
     begun, ended = round_.exchange.begun_ns, round_.exchange.ended_ns
     earlier = [s for s in samples if s.at_ns <= begun]
     early = [s for s in samples if begun < s.at_ns <= min(ended, begun + SENT_ON_NS)]
