@@ -20,6 +20,7 @@ from exonerate.core.instant import NS_PER_MS, seconds_between
 SAMPLES_MIN = 3
 PROGRESS_COUNTERS = ("steps", "generated_tokens", "prompt_tokens")
 FLAT_S_MIN, STUCK_S_MIN = 1.0, 3.0
+MOSTLY = 0.75
 COUNTER_LAG_NS = 150 * NS_PER_MS
 
 
@@ -124,6 +125,8 @@ def _state_of(samples: Sequence[CounterSample], facts: Facts, failed: Round) -> 
         foreign = held > 0 or _victims_crowd(facts, failed)
         waiting = median((s.values or {}).get("waiting", 0.0) for s in samples) > 0
         return "queueing" if waiting and foreign else "progressing"
+    if failed.outcome == "slow" and _busy_and_done(samples):
+        return "progressing"
     return in_quiet
 
 
@@ -137,6 +140,15 @@ def _state_in_quiet(quiet: Sequence[CounterSample]) -> str | None:
         return "idle"
     flat_s = seconds_between(quiet[0].at_ns, quiet[-1].at_ns)
     return "holding" if _flat(quiet) and flat_s >= STUCK_S_MIN else None
+
+
+def _busy_and_done(samples: Sequence[CounterSample]) -> bool:
+    """Whether the engine had work nearly all of the time, and some of it was done by the end.
+
+    llama.cpp answers nobody while it reads a prompt: neither what it reads nor what waits shows.
+    """
+    busy = sum(_load(sample) > 0 for sample in samples) >= MOSTLY * len(samples)
+    return busy and _moving([samples[0], samples[-1]], 1)
 
 
 def _victims_crowd(facts: Facts, failed: Round) -> bool:
