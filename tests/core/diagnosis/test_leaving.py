@@ -36,19 +36,29 @@ def abort(hop: str) -> Session:
     return Session("s", plan, (Round(exchange, "hang"),), None)
 
 
-def onward(port: int, sent: int, received: int = 0, state: str = "ESTABLISHED") -> Row:
+def onward(port: int, sent: int, received: int = 0, peer: int = 8081) -> Row:
     """A socket of the hop's process that leads onwards."""
     return {
-        "up": True, "local_port": port, "state": state, "sent_bytes": sent,
-        "received_bytes": received,
+        "up": True, "local_port": port, "state": "ESTABLISHED", "sent_bytes": sent,
+        "received_bytes": received, "peer": f"127.0.0.1:{peer}",
     }  # fmt: skip
 
 
-def observed(hop: str, rows_at: Sequence[tuple[float, list[Row]]], *, of: str = "") -> str | None:
+ORPHANS = [(0.1 * number, [onward(3, 400), onward(4, 400, peer=8000)]) for number in range(1, 5)]
+"""Before we left: a request waits behind the box, and no client is connected to it."""
+
+
+def observed(
+    hop: str,
+    rows_at: Sequence[tuple[float, list[Row]]],
+    *,
+    of: str = "",
+    orphans: bool = True,
+) -> str | None:
     """What is observed of a hop whose onward sockets are these at these seconds."""
     samples = tuple(
         SocketSample("s", hop, int(at_s * NS), tuple(rows), True, ("1:1",))
-        for at_s, rows in rows_at
+        for at_s, rows in [*(ORPHANS if orphans else []), *rows_at]
     )
     facts = Facts(
         scenes=(), sessions=(abort(hop),), counters=(), sockets={("s", hop): samples},
@@ -105,7 +115,7 @@ def test_a_request_that_came_from_further_out_tells_of_a_box_when_the_others_pas
         sockets = {
             ("s", hop): tuple(
                 SocketSample("s", hop, int(at_s * NS), tuple(rows), True, ("1:1",))
-                for at_s, rows in rows_at
+                for at_s, rows in [*ORPHANS, *rows_at]
             )
             for hop, rows_at in (("edge", edge), ("inner", inner))
         }
@@ -119,3 +129,9 @@ def test_a_request_that_came_from_further_out_tells_of_a_box_when_the_others_pas
     assert seen(KEPT, KEPT) == ["kept", None, "kept-before"]
     assert seen(GONE, KEPT) == ["passed-on", "kept", "kept-before"]
     assert seen(GONE, GONE) == ["passed-on", "passed-on", "passed-on"]
+
+
+def test_a_box_that_keeps_what_nobody_leaves_is_not_blamed() -> None:
+    """No client but our own probe has left it anything."""
+    assert observed("edge", KEPT, orphans=False) == "kept-without-harm"
+    assert observed("inner", KEPT, of="engine", orphans=False) is None

@@ -22,6 +22,7 @@ SETTLE_NS = NS_PER_S // 2
 WINDOW_NS = 3 * NS_PER_S
 BEFORE_NEXT_NS = 50 * NS_PER_MS
 SAMPLES_MIN = 3
+STILL_NS = 3 * NS_PER_S
 FULL, EMPTY = 0.9, 0.02
 """Shares of the KV cache: nothing more fits, and nothing is held."""
 KV_STEP_MIN = 0.001
@@ -79,11 +80,19 @@ def _slots_held(hop: Hop, facts: Facts) -> Observation | None:
     idle = [s for s in samples if _running(s) == 0 and "kv_usage" in (s.values or {})]
     full = [s for s in idle if _kv(s) >= FULL and _waiting(s) > 0]
     empty = [s for s in idle if _kv(s) <= EMPTY]
-    if len(full) >= SAMPLES_MIN and not empty:
+    if hop.role == "engine" and _stands_still(full) and not empty:
         return _held(hop, "above-live", len(full))
     if len(empty) >= SAMPLES_MIN and not full:
         return _held(hop, "as-live", len(empty))
     return _held(hop, "as-live", len(direct)) if direct else None
+
+
+def _stands_still(samples: Sequence[CounterSample]) -> bool:
+    """Whether these readings span some time in which the engine made no token."""
+    tokens = {(s.values or {}).get("generated_tokens") for s in samples}
+    if len(samples) < SAMPLES_MIN or len(tokens) > 1:
+        return False
+    return samples[-1].at_ns - samples[0].at_ns >= STILL_NS
 
 
 def _held(hop: Hop, value: str | None, times: int) -> Observation | None:

@@ -237,11 +237,21 @@ def victim_session(deployment: Deployment, hop: Hop, shape: Shape, seed: int) ->
 
 def _crowd(deployment: Deployment, hops: list[Hop], shape: Shape, seed: int) -> list[ProbeSession]:
     """The victim's other sessions at the same time, where it has a concurrency above 1."""
-    return [
-        replace(victim_session(deployment, hop, shape, seed), name=f"crowd@{hop.name}/{number}")
-        for hop in hops
-        for number in range(2, deployment.victim.concurrency + 1)
-    ]
+    others: list[ProbeSession] = []
+    for hop in hops:
+        session = victim_session(deployment, hop, shape, seed)
+        prompt = session.request.prompt
+        for number in range(2, deployment.victim.concurrency + 1):
+            # Each has a prompt of its own, as other clients have, and with it a code word.
+            own = replace(prompt, salt=f"{prompt.salt}/{number}")
+            others.append(
+                replace(
+                    session,
+                    name=f"crowd@{hop.name}/{number}",
+                    request=replace(session.request, prompt=own),
+                )
+            )
+    return others
 
 
 def _fresh_session(deployment: Deployment, shape: Shape, seed: int) -> tuple[ProbeSession, ...]:

@@ -4,12 +4,19 @@ An abort probe opens a connection, asks for a long answer and leaves. Just then 
 sends about that many bytes on, over one socket: that socket carries our request. It has to be
 closed soon after; while it stands and is our request's own, or its answer keeps coming, the hop
 has not passed the leaving on. Other clients' load does not disturb this, as it does counters.
+
+Not to tell an engine of a leaving does harm only where clients leave. So the hop must have had
+*orphans* before we left anything ourselves: more requests behind it that wait for an answer than
+connections before it. Some proxies keep a request that has no answer yet, and are not to blame for
+an engine that is full of work for clients who wait.
 """
 
 from __future__ import annotations
 
+from statistics import median
+
 from exonerate.core.deployment.model import Deployment, Hop
-from exonerate.core.deployment.topology import before, beyond, is_engine
+from exonerate.core.deployment.topology import before, beyond, hop_port, is_engine, next_hops
 from exonerate.core.diagnosis.facts import Facts, Round, SocketSample
 from exonerate.core.diagnosis.suspect import Observation
 from exonerate.core.instant import NS_PER_MS
@@ -20,20 +27,29 @@ SENT_ON_NS = 700 * NS_PER_MS
 GRACE_NS = 900 * NS_PER_MS
 """Within this time after the client left, the hop has closed the request's connection."""
 UNTIL_NS = 1600 * NS_PER_MS
+SAMPLES_MIN = 3
 BYTES_LEAST, BYTES_MOST = 0.8, 1.8
 """Request bytes behind the hop over those before it: headers come and go."""
 
 
 def leaving(hop: Hop, facts: Facts, deployment: Deployment) -> Observation | None:
-    """`passed-on` or `kept` for a box; for an engine what the boxes before it do."""
+    """`passed-on`, `kept` or `kept-without-harm` of a box; of an engine what is done before it."""
     if not is_engine(hop):
         values = _of_box(hop, facts, deployment)
         if not values or len(set(values)) > 1:
             return None
-        return Observation(hop.name, "leaving", values[0], len(values), len(values))
+        value = values[0]
+        if value == "kept" and not _has_orphans(hop, facts, deployment):
+            value = "kept-without-harm"
+        return Observation(hop.name, "leaving", value, len(values), len(values))
     boxes = [other for other in before(deployment, hop.name) if not is_engine(other)]
     seen = [_of_box(box, facts, deployment) for box in boxes]
-    kept = max((values.count("kept") for values in seen if set(values) == {"kept"}), default=0)
+    harmful = [
+        values
+        for box, values in zip(boxes, seen, strict=True)
+        if set(values) == {"kept"} and _has_orphans(box, facts, deployment)
+    ]
+    kept = max(map(len, harmful), default=0)
     if kept:
         return Observation(hop.name, "leaving", "kept-before", kept, kept)
     passed = [len(values) for values in seen if set(values) == {"passed-on"}]
@@ -61,6 +77,44 @@ def _of_box(hop: Hop, facts: Facts, deployment: Deployment) -> list[str]:
             if all(state == "passed-on" for state in states):
                 found.append(_after_leaving(facts, session.scene, hop, round_))
     return [value for value in found if value is not None]
+
+
+def _has_orphans(hop: Hop, facts: Facts, deployment: Deployment) -> bool:
+    """Whether more requests waited behind the hop than clients before it, before we left any."""
+    first_left_ns = min(
+        (
+            round_.exchange.ended_ns
+            for session in facts.sessions
+            for round_ in session.rounds
+            if round_.exchange.given_up != "no"
+        ),
+        default=facts.ended_ns,
+    )
+    ports = {hop_port(other) for other in next_hops(deployment, hop.name)}
+    surplus = [
+        _waiting_behind(sample, ports) - _clients(sample, hop_port(hop))
+        for (_, name), group in facts.sockets.items()
+        if name == hop.name
+        for sample in group
+        if sample.process_seen and sample.at_ns < first_left_ns
+    ]
+    return len(surplus) >= SAMPLES_MIN and median(surplus) >= 1
+
+
+def _waiting_behind(sample: SocketSample, ports: set[int]) -> int:
+    """Connections to the next hop over which a request went, and not a byte came back."""
+    return sum(
+        row["sent_bytes"] != 0
+        and row["received_bytes"] == 0
+        and any(str(row.get("peer", "")).endswith(f":{port}") for port in ports)
+        for row in _onward(sample).values()
+    )
+
+
+def _clients(sample: SocketSample, port: int) -> int:
+    return sum(
+        row["local_port"] == port and row["state"] == "ESTABLISHED" for row in sample.rows or ()
+    )
 
 
 def _after_leaving(facts: Facts, scene: str, hop: Hop, round_: Round) -> str | None:

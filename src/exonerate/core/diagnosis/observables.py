@@ -86,7 +86,7 @@ VALUES: Mapping[str, tuple[str, ...]] = {
     "closed-while-idle": ("never", "always", "after-a-while"),
     "abort-through": ("freed", "kept", "leaked"),
     "abort-beyond": ("freed", "kept", "leaked"),
-    "leaving": ("passed-on", "kept", "kept-before"),
+    "leaving": ("passed-on", "kept-without-harm", "kept", "kept-before"),
     "slots-held": ("as-live", "above-live"),
     "engine-process": ("same", "restarted", "down"),
     "answer-held": ("yes", "no"),

@@ -97,6 +97,8 @@ _TEXTS: Mapping[tuple[str, str], str] = {
     ("abort-beyond", "leaked"): "the engine kept the cache of a client that had left past {hop}",
     ("leaving", "kept"): "{hop} kept a request going whose client had left",
     ("leaving", "passed-on"): "what a client leaves behind is ended as far as {hop}",
+    ("leaving", "kept-without-harm"): "{hop} kept a request going whose client had left, and no "
+    "other such request was there",
     ("leaving", "kept-before"): "a hop before {hop} keeps requests going whose client has left",
     ("slots-held", "above-live"): "{hop} held slots or cache that belonged to no live request",
     ("slots-held", "as-live"): "{hop} held nothing when it had nothing to do",
