@@ -19,7 +19,7 @@ def slow_everywhere(starved: float) -> Any:
 
 def test_where_the_control_is_slow_as_well_the_host_explains_it() -> None:
     """No engine is called saturated by what a starved host does to it."""
-    answer = slow_everywhere(9.0)
+    answer = slow_everywhere(15.0)
     assert answer["outcome"] == "no_fault"
     assert answer["explanation"]["class"] == "host-starved"
     assert "times its processor time" in answer["paragraph"]
@@ -37,7 +37,7 @@ def test_no_box_is_accused_of_its_timing_on_a_starved_host() -> None:
         return Answer(wait_s=0.5, spread_s=0.001 if asked.hop == "edge" else 0.4)
 
     calm: Any = locate_in(World(rule, sockets_visible=False))
-    starved: Any = locate_in(World(rule, sockets_visible=False, starved=9.0))
+    starved: Any = locate_in(World(rule, sockets_visible=False, starved=15.0))
     assert [fault["class"] for fault in calm["faults"]] == ["buffering"]
     assert starved["faults"] == []
 
@@ -45,7 +45,7 @@ def test_no_box_is_accused_of_its_timing_on_a_starved_host() -> None:
 def test_a_fault_that_is_no_matter_of_time_is_named_on_a_starved_host_too() -> None:
     """What the bytes show does not depend on the host."""
     broken = Answer(lost_ending=True)
-    answer: Any = locate_in(World(lambda a: broken if a.hop == "edge" else Answer(), starved=9.0))
+    answer: Any = locate_in(World(lambda a: broken if a.hop == "edge" else Answer(), starved=15.0))
     assert [fault["class"] for fault in answer["faults"]] == ["corruption"]
 
 

@@ -11,12 +11,12 @@ from exonerate.core.diagnosis.facts import ControlSample, Facts
 from exonerate.core.diagnosis.suspect import Observation
 
 SAMPLES_MIN = 3
-ECHO_MS_SLOW = 150.0
+ECHO_MS_SLOW = 500.0
 """An exchange with nobody over loopback takes well below a millisecond."""
-WORK_RATIO_SLOW = 5.0
-"""Work that gets less than a fifth of a processor; beside as many others as there are processors,
-it gets half of one."""
-WAIT_RATIO_STARVED = 3.0
+WORK_RATIO_SLOW = 10.0
+"""Work that gets less than a tenth of a processor; beside as many others as there are processors,
+it gets half of one. An engine that computes on every processor itself must not look like it."""
+WAIT_RATIO_STARVED = 2.0
 BUSY_S_MIN = 0.3
 """Tries are a second apart: a process that wanted less than this of it was mostly idle."""
 STARVED_SHARE_MIN = 0.6

@@ -33,29 +33,28 @@ BYTES_LEAST, BYTES_MOST = 0.8, 1.8
 
 
 def leaving(hop: Hop, facts: Facts, deployment: Deployment) -> Observation | None:
-    """`passed-on`, `kept` or `kept-without-harm` of a box; of an engine what is done before it."""
-    if not is_engine(hop):
-        values = _of_box(hop, facts, deployment)
-        if not values or len(set(values)) > 1:
-            return None
-        value = values[0]
-        if value == "kept" and not _has_orphans(hop, facts, deployment):
-            value = "kept-without-harm"
-        return Observation(hop.name, "leaving", value, len(values), len(values))
-    boxes = [other for other in before(deployment, hop.name) if not is_engine(other)]
-    seen = [_of_box(box, facts, deployment) for box in boxes]
-    harmful = [
-        values
-        for box, values in zip(boxes, seen, strict=True)
+    """`passed-on`, `kept` or `kept-without-harm`; `kept-before` where an outer hop keeps it."""
+    outer = [other for other in before(deployment, hop.name) if other != hop]
+    seen = [(box, _of_box(box, facts, deployment)) for box in outer if not is_engine(box)]
+    kept = [
+        len(values)
+        for box, values in seen
         if set(values) == {"kept"} and _has_orphans(box, facts, deployment)
     ]
-    kept = max(map(len, harmful), default=0)
     if kept:
-        return Observation(hop.name, "leaving", "kept-before", kept, kept)
-    passed = [len(values) for values in seen if set(values) == {"passed-on"}]
-    if boxes and len(passed) == len(boxes):
+        return Observation(hop.name, "leaving", "kept-before", max(kept), max(kept))
+    if is_engine(hop):
+        passed = [len(values) for _, values in seen if set(values) == {"passed-on"}]
+        if not seen or len(passed) < len(seen):
+            return None
         return Observation(hop.name, "leaving", "passed-on", min(passed), min(passed))
-    return None
+    values = _of_box(hop, facts, deployment)
+    if not values or len(set(values)) > 1:
+        return None
+    value = values[0]
+    if value == "kept" and not _has_orphans(hop, facts, deployment):
+        value = "kept-without-harm"
+    return Observation(hop.name, "leaving", value, len(values), len(values))
 
 
 def _of_box(hop: Hop, facts: Facts, deployment: Deployment) -> list[str]:

@@ -54,6 +54,7 @@ CONTENT_TIMES_MIN = 6
 CONTENT_QUESTION = ("healthy", "stale-reuse", "benign-nondeterminism", "corruption")
 NEXT_TO_NOTHING = 0.002
 ABORT_QUESTION = ("saturated", "slot-leak", "cancel-not-propagated", "scheduler-stuck")
+BUSY = ("queueing", "stuck", "progressing")
 SCENES_MAX = 8
 AXIS_SCENES_MAX = len(AXES)
 LINGER_S = 1.0
@@ -233,7 +234,10 @@ def _abort_wanted(judgement: Judgement) -> bool:
     """A busy engine may hold what clients have left behind: ask before it is excused or accused."""
     if judgement.top_is("scheduler-stuck") and judgement.times("slots-held"):
         return False
-    busy = judgement.times("engine-meanwhile") >= EXPLANATION_TIMES_MIN
+    busy = any(
+        o.observable == "engine-meanwhile" and o.value in BUSY and o.times >= EXPLANATION_TIMES_MIN
+        for o in judgement.observations
+    )
     engines_busy = busy and judgement.top.suspect.suspect_class.slug in ABORT_QUESTION
     return engines_busy and not any(s.id.startswith("abort-") for s in judgement.facts.scenes)
 
