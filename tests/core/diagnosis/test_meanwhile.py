@@ -103,3 +103,9 @@ def test_load_that_is_not_ours_is_seen_although_our_own_comes_late_to_the_counte
     """For a moment after we asked, the engine counts less than what is under way."""
     others = [(1.0, 10.0), *[(4.0, 10.0 * n) for n in range(2, 16)]]
     assert state(others) == "progressing"
+
+
+def test_a_reading_from_before_the_engine_counted_the_request_does_not_make_it_idle() -> None:
+    """The first reading shows nothing, all others what it holds."""
+    assert state([(0.0, 30.0), *[(2.0, 30.0)] * 15]) == "stuck"
+    assert state([(0.0, 30.0)] * 16) == "idle"

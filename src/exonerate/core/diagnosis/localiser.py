@@ -83,7 +83,7 @@ def decide(records: Sequence[Record]) -> Scene | Verdict:
             return axis_scene(deployment, facts, inquiry, seed, gentle=gentle)
         shape = next_shape(facts, deployment, _fresh_session_at(judgement), gentle=gentle)
         return victim_scene(deployment, shape, seed)
-    edge = edge_scene(judgement, seed) if outcome == "fault" else None
+    edge = edge_scene(judgement, seed) if outcome == "fault" and not gentle else None
     if edge is not None and _affordable(facts, budget_s):
         return edge
     answer = locate_answer(judgement, outcome or "insufficient_evidence")

@@ -93,7 +93,8 @@ def _answered_meanwhile(facts: Facts, failed: Round, engines: Sequence[str]) -> 
 
 
 def _window(samples: Iterable[CounterSample], engine: str, failed: Round) -> list[CounterSample]:
-    begun, ended = failed.exchange.begun_ns, failed.exchange.ended_ns
+    """The readings during the round, from when the engine can have counted it."""
+    begun, ended = failed.exchange.begun_ns + COUNTER_LAG_NS, failed.exchange.ended_ns
     return [
         s for s in samples if s.hop == engine and begun <= s.at_ns <= ended and s.values is not None
     ]
@@ -109,7 +110,7 @@ def _state_of(samples: Sequence[CounterSample], facts: Facts, failed: Round) -> 
     if len(samples) < SAMPLES_MIN:
         return None
     if _flat(samples):
-        if min(_load(sample) for sample in samples) == 0:
+        if median(_load(sample) for sample in samples) == 0:
             return "idle"
         # An engine that reads a long prompt can show nothing for a while, and is not stuck.
         flat_s = seconds_between(samples[0].at_ns, samples[-1].at_ns)
