@@ -49,6 +49,7 @@ ABORT_TOKENS = 600
 ABORT_ROUNDS, ABORT_ROUNDS_AT_ENGINE = 4, 2
 ABORT_AFTER_S, ABORT_PAUSE_S = 1.0, 1.7
 ABORT_TURN_S = ABORT_AFTER_S + ABORT_PAUSE_S
+ABORT_S = (ABORT_ROUNDS + ABORT_ROUNDS_AT_ENGINE + 1) * ABORT_TURN_S
 """An abort probe streams for `ABORT_AFTER_S` and is silent until it comes again; hop after hop."""
 THINK_FACTORS = (1.0, 0.5, 0.25, 1.0, 0.5, 0.25)
 """Idle time varies from scene to scene, so that a count of requests and an age come apart."""

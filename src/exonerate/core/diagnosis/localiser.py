@@ -34,7 +34,13 @@ from exonerate.core.diagnosis.axes.scenes import axis_scene
 from exonerate.core.diagnosis.chance import fisher_one_sided
 from exonerate.core.diagnosis.engine_rules import crowd_proves, crowd_scene, edge_scene, pair_proves
 from exonerate.core.diagnosis.facts import Facts
-from exonerate.core.diagnosis.inquiries import abort_scene, content_scene, next_shape, victim_scene
+from exonerate.core.diagnosis.inquiries import (
+    ABORT_S,
+    abort_scene,
+    content_scene,
+    next_shape,
+    victim_scene,
+)
 from exonerate.core.diagnosis.judgement import Judgement, judge
 from exonerate.core.diagnosis.observables import ANSWERED, symptom, victim_sessions
 from exonerate.core.diagnosis.posterior import Rating
@@ -70,14 +76,14 @@ def decide(records: Sequence[Record]) -> Scene | Verdict:
     gentle = bool(dict(start["options"]).get("gentle"))  # type: ignore[arg-type]  # an object
     outcome = _outcome(judgement, gentle=gentle)
     facts = judgement.facts
+    if outcome is None and _abort_wanted(judgement) and facts.elapsed_s + ABORT_S <= budget_s:
+        return abort_scene(deployment, len(facts.scenes) + 1, seed)
     if outcome is None and _copies(facts) < SCENES_MAX and _affordable(facts, budget_s):
         crowd = crowd_scene(judgement, seed, gentle=gentle)
         if crowd is not None:
             return crowd
         if _content_wanted(judgement):
             return content_scene(deployment, len(facts.scenes) + 1, seed)
-        if _abort_wanted(judgement):
-            return abort_scene(deployment, len(facts.scenes) + 1, seed)
         inquiry = next_inquiry(judgement, budget_s - facts.elapsed_s)
         if inquiry is not None:
             return axis_scene(deployment, facts, inquiry, seed, gentle=gentle)
