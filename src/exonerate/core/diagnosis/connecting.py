@@ -1,0 +1,91 @@
+"""How long a new connection takes before anything is asked: the name, then the handshake.
+
+Both happen before the first byte of a request, between kernels and name servers: what is lost here
+no program on the path has lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from statistics import median
+
+from exonerate.core.deployment.model import Hop
+from exonerate.core.diagnosis.facts import Facts, Round, Session
+from exonerate.core.diagnosis.suspect import Observation
+from exonerate.core.instant import seconds_between
+
+SLOW_S = 0.4
+"""Names on a host's own network resolve in milliseconds, and a handshake takes one round trip; the
+first retransmission of a SYN comes after 1 s (RFC 6298), a resolver's after 5 s (resolv.conf(5))."""
+
+
+def connecting(hop: Hop, facts: Facts) -> Observation | None:
+    """`quick`, `slow-name` or `slow-handshake`: where new connections to the hop spend their time.
+
+    Slow where it happened twice or more and took longer than all that came after it.
+    """
+    found = list(_new_rounds(facts, hop.name))
+    slow = [(kind, round_) for round_ in found if (kind := _slow(round_)) is not None]
+    if len(slow) < 2:
+        return _quick(hop, found) if not slow else None
+    kinds = {kind for kind, _ in slow}
+    if len(kinds) > 1:
+        return None
+    took = median(_name_s(r) + _handshake_s(r) for _, r in slow)
+    text = f"{took:.2f} s before the request"
+    return Observation(hop.name, "connecting", kinds.pop(), len(slow), len(found), text)
+
+
+def connecting_times(facts: Facts, hop: str) -> tuple[float, float] | None:
+    """Median seconds that the slow connections spent on the name and on the handshake."""
+    slow = [round_ for round_ in _new_rounds(facts, hop) if _slow(round_) is not None]
+    if not slow:
+        return None
+    return median(_name_s(r) for r in slow), median(_handshake_s(r) for r in slow)
+
+
+def _quick(hop: Hop, rounds: Sequence[Round]) -> Observation | None:
+    if not rounds:
+        return None
+    return Observation(hop.name, "connecting", "quick", len(rounds), len(rounds))
+
+
+def _new_rounds(facts: Facts, hop: str) -> Iterator[Round]:
+    for session in facts.sessions:
+        if session.hop == hop:
+            yield from (r for r in session.rounds if _is_new(r))
+
+
+def _is_new(round_: Round) -> bool:
+    exchange = round_.exchange
+    return exchange.connection.request_number == 1 and exchange.connected_ns is not None
+
+
+def _name_s(round_: Round) -> float:
+    exchange = round_.exchange
+    return seconds_between(exchange.begun_ns, exchange.resolved_ns or exchange.begun_ns)
+
+
+def _handshake_s(round_: Round) -> float:
+    exchange = round_.exchange
+    assert exchange.connected_ns is not None
+    return seconds_between(exchange.resolved_ns or exchange.begun_ns, exchange.connected_ns)
+
+
+def _slow(round_: Round) -> str | None:
+    name_s, handshake_s = _name_s(round_), _handshake_s(round_)
+    after_s = round_.wait_s - name_s - handshake_s
+    if name_s + handshake_s < max(SLOW_S, after_s):
+        return None
+    return "slow-name" if name_s > handshake_s else "slow-handshake"
+
+
+def new_connections_alone(sessions: Sequence[Session]) -> bool:
+    """Whether requests on a kept connection were quick while the new connections were slow."""
+    kept = [
+        round_.wait_s
+        for session in sessions
+        for round_ in session.rounds
+        if round_.exchange.connection.request_number > 1
+    ]
+    return bool(kept) and median(kept) < SLOW_S
