@@ -14,14 +14,18 @@ from exonerate.core.case.verdict import Verdict
 from exonerate.core.deployment.codec import deployment_to_json
 from exonerate.core.deployment.model import Deployment
 from exonerate.core.deployment.parse import parse_deployment
+from exonerate.core.diagnosis.facts import Facts, read_facts
+from exonerate.core.diagnosis.judgement import Judgement, judge
 from exonerate.core.diagnosis.localiser import RULES, decide
 from exonerate.core.json_types import JsonObject
 from exonerate.core.scene import Event, ProbeSession, SampleMetrics, Scene, Stall, WatchSockets
 from exonerate.core.scene_json import event_to_json, scene_to_json
 from exonerate.core.wire.exchange import ConnectionFacts, ContentFacts, Exchange
 from exonerate.core.wire.exchange_json import exchange_from_json, exchange_to_json
+from exonerate.core.workload.sized import round_body
 
 NS = 1_000_000_000
+HEAD_BYTES = 400
 PATH = """\
 [deployment]
 model = "m"
@@ -65,7 +69,15 @@ class Asked:
     connection_age_s: float
     count: int
     """How many requests have entered at this hop before, over all connections."""
-    half_close: bool = False
+    session: ProbeSession
+    """The session as it was planned: framing, stream, keep-alive and what else it varies."""
+    body_bytes: int
+    """The size of the request's body."""
+
+    @property
+    def half_close(self) -> bool:
+        """Whether the client ends its sending side after the request."""
+        return self.session.half_close
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +133,7 @@ class World:
         sessions = [a for a in scene.activities if isinstance(a, ProbeSession)]
         ends_of: dict[str, float] = {}
         for session in sessions:
-            starts_s = max([begin_s, *(ends_of[name] for name in session.after)])
+            starts_s = max([begin_s, *(ends_of[n] for n in (*session.once_over, *session.after))])
             ends_of[session.name] = self._session(
                 session, stalls.get(session.name), starts_s, events
             )
@@ -154,7 +166,8 @@ class World:
                 now_s - last_s,
                 now_s - opened_s,
                 count,
-                session.half_close,
+                session,
+                len(round_body(session.request, number)),
             )
             answer = self.rule(asked)
             waited_s = answer.wait_s + answer.spread_s
@@ -261,7 +274,8 @@ def _exchange(
             idle_s=asked.idle_s,
             local_port=port,
         ),
-        request_bytes=900,
+        request_bytes=asked.body_bytes + HEAD_BYTES,
+        body_sent_bytes=asked.body_bytes,
         begun_ns=begun,
         connected_ns=begun,
         written_ns=begun,
@@ -319,3 +333,16 @@ def record(records: Sequence[Record], kind: str, body: JsonObject) -> Record:
         hash="",
         run="run",
     )
+
+
+def judgement_after(world: World, *inquiries: Callable[[Facts], Scene], seed: int = 1) -> Judgement:
+    """What is judged after the first scene of a run and after those asked for then."""
+    records = start_records(world, seed=seed)
+    first = decide(records)
+    assert isinstance(first, Scene)
+    for ask in (lambda _: first, *inquiries):
+        scene = ask(read_facts(records))
+        records.append(record(records, "scene_planned", {"scene": scene_to_json(scene)}))
+        events = [event_to_json(event) for event in world.play(scene)]
+        records.append(record(records, "scene_played", {"scene": scene.id, "events": events}))
+    return judge(records, world.deployment)

@@ -143,8 +143,8 @@ class _Playing:
             self._ended[activity.name].set()
 
     async def _ready(self, activity: Activity) -> bool:
-        """Wait for what comes before; False when one of those failed."""
-        for name in activity.after:
+        """Wait for what comes before; False when one of those failed that must end well."""
+        for name in (*getattr(activity, "once_over", ()), *activity.after):
             await self._ended[name].wait()
         broken = [name for name in activity.after if name not in self._went_well]
         if broken:
