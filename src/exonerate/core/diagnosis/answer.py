@@ -68,6 +68,8 @@ def _fault(judgement: Judgement) -> JsonObject:
 def _place(judgement: Judgement, hop: Hop) -> tuple[str, list[str]]:
     """The layer and hops to name: a box only when both of its faces were seen (rule R1)."""
     suspect_class = judgement.top.suspect.suspect_class
+    if suspect_class.layer == "network":
+        return "network", _stretch(judgement, hop)
     if is_engine(hop) and suspect_class.slug != "stale-reuse":
         return suspect_class.layer, [hop.name]
     faces_seen = any(
@@ -81,6 +83,17 @@ def _place(judgement: Judgement, hop: Hop) -> tuple[str, list[str]]:
     if suspect_class.layer in ("proxy", "router", "boundary"):
         return "boundary", [hop.name, *(h.name for h in next_hops(judgement.deployment, hop.name))]
     return suspect_class.layer, [hop.name]
+
+
+def _stretch(judgement: Judgement, hop: Hop) -> list[str]:
+    """The two ends of the way on which the network is at fault.
+
+    A class that foretells what the hop's own connections onwards show lies past the hop; the other
+    ones lie on the way to it, from here or from the hop before.
+    """
+    if "onward-delivered" in judgement.top.suspect.suspect_class.predicts:
+        return [hop.name, *(h.name for h in next_hops(judgement.deployment, hop.name))]
+    return [*(hop.behind or ("client",)), hop.name]
 
 
 def _explanation(judgement: Judgement) -> JsonObject | None:

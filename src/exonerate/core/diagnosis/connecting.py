@@ -6,28 +6,29 @@ no program on the path has lost.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from statistics import median
 
 from exonerate.core.deployment.model import Hop
-from exonerate.core.diagnosis.facts import Facts, Round, Session
+from exonerate.core.diagnosis.facts import Facts, Round
 from exonerate.core.diagnosis.suspect import Observation
 from exonerate.core.instant import seconds_between
 
 SLOW_S = 0.4
-"""Names on a host's own network resolve in milliseconds, and a handshake takes one round trip; the
-first retransmission of a SYN comes after 1 s (RFC 6298), a resolver's after 5 s (resolv.conf(5))."""
+"""Names of a local network resolve in milliseconds, a handshake takes one round trip. The first
+retransmission of a SYN comes after 1 s (RFC 6298), a resolver's after 5 s (resolv.conf(5))."""
 
 
 def connecting(hop: Hop, facts: Facts) -> Observation | None:
-    """`quick`, `slow-name` or `slow-handshake`: where new connections to the hop spend their time.
+    """`slow-name` or `slow-handshake`: where new connections to the hop spend their time.
 
-    Slow where it happened twice or more and took longer than all that came after it.
+    Seen where it happened twice or more and took longer than all that came after it. That they
+    are quick is no news, and not reported.
     """
     found = list(_new_rounds(facts, hop.name))
     slow = [(kind, round_) for round_ in found if (kind := _slow(round_)) is not None]
     if len(slow) < 2:
-        return _quick(hop, found) if not slow else None
+        return None
     kinds = {kind for kind, _ in slow}
     if len(kinds) > 1:
         return None
@@ -42,12 +43,6 @@ def connecting_times(facts: Facts, hop: str) -> tuple[float, float] | None:
     if not slow:
         return None
     return median(_name_s(r) for r in slow), median(_handshake_s(r) for r in slow)
-
-
-def _quick(hop: Hop, rounds: Sequence[Round]) -> Observation | None:
-    if not rounds:
-        return None
-    return Observation(hop.name, "connecting", "quick", len(rounds), len(rounds))
 
 
 def _new_rounds(facts: Facts, hop: str) -> Iterator[Round]:
@@ -78,14 +73,3 @@ def _slow(round_: Round) -> str | None:
     if name_s + handshake_s < max(SLOW_S, after_s):
         return None
     return "slow-name" if name_s > handshake_s else "slow-handshake"
-
-
-def new_connections_alone(sessions: Sequence[Session]) -> bool:
-    """Whether requests on a kept connection were quick while the new connections were slow."""
-    kept = [
-        round_.wait_s
-        for session in sessions
-        for round_ in session.rounds
-        if round_.exchange.connection.request_number > 1
-    ]
-    return bool(kept) and median(kept) < SLOW_S

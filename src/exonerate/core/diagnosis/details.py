@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from statistics import median
 
+from exonerate.core.diagnosis.connecting import connecting_times
+from exonerate.core.diagnosis.dependence import idle_border, size_border
 from exonerate.core.diagnosis.endings import beat_of, silence_s
 from exonerate.core.diagnosis.facts import Facts
 from exonerate.core.diagnosis.observables import is_victim_shaped
@@ -18,9 +20,32 @@ def fault_details(facts: Facts, hop: str, suspect_class: SuspectClass) -> JsonOb
         details.update(_request_number(facts, hop))
     if "ended-after" in suspect_class.predicts:
         details.update(_times(facts, suspect_class.slug))
+    if suspect_class.layer in ("network", "boundary"):
+        details.update(_of_the_way(facts, hop, suspect_class.slug))
     if suspect_class.settings:
         details["setting"] = list(suspect_class.settings)
     return details
+
+
+def _of_the_way(facts: Facts, hop: str, slug: str) -> JsonObject:
+    """Thresholds of what lies between two hops, each between the last good and the first bad."""
+    if slug == "slow-connect":
+        times = connecting_times(facts, hop)
+        return (
+            {} if times is None else {"dns_s": round(times[0], 3), "connect_s": round(times[1], 3)}
+        )
+    sessions = [s for s in facts.sessions if is_victim_shaped(s)]
+    border = None
+    if slug == "mtu-black-hole":
+        border = size_border([s for s in sessions if s.failed is not None])
+        return {} if border is None else {"request_bytes": round(border.failed)}
+    if slug in ("silent-drop", "stale-upstream-pool"):
+        border = idle_border([s for s in sessions if s.hop == hop]) or idle_border(
+            [s for s in sessions if s.failed is not None]
+        )
+    if border is None:
+        return {}
+    return {"idle_s": round(border.failed, 2), "idle_s_well": round(border.well, 2)}
 
 
 def _request_number(facts: Facts, hop: str) -> JsonObject:

@@ -109,6 +109,9 @@ def _convicted(judgement: Judgement) -> bool:
         return judgement.times("closed-while-idle") >= FLIPS_MIN
     if not all(_ruled_out(rival) for rival in rivals):
         return False
+    if judgement.top_is("slow-connect"):
+        # Name servers and kernels were waited for; no hop had been asked anything yet.
+        return judgement.times("connecting") >= FLIPS_MIN
     if judgement.top_is("corruption") and judgement.times("same-text") >= CONTENT_TIMES_MIN:
         return True
     return _scenes_with_symptom(judgement) >= 2 and _repeated(judgement)

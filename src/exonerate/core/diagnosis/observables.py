@@ -21,6 +21,13 @@ Every observable is about one hop:
 - ``answer-held``: whether the answer's bytes reached the hop while its client got none of them
 - ``ended-by``: who ended the failing exchange
 - ``phase``: when it failed: before any byte, before the first token, or after it
+- ``delivered``, ``onward-delivered``: whether the kernel at the other end acknowledged the request,
+  on our own connection to the hop and on the hop's connection to the next one
+- ``pool``: what the hop's connections to the next one were like before a request failed
+- ``idle-dependence``, ``size-dependence``: whether all that failed was idle for longer, or larger,
+  than all that went well
+- ``next-idle``: whether the next hop closes idle connections just where requests fail
+- ``connecting``: where new connections to the hop spend their time before anything is asked
 - ``<axis>-flip``: whether the symptom goes when one thing of the victim's session is changed; see
   `axes`
 
@@ -39,6 +46,9 @@ from exonerate.core.diagnosis.aborts import aborts
 from exonerate.core.diagnosis.axes.registry import FLIPS
 from exonerate.core.diagnosis.carried import answer_held, passage, read_state, upstream_in_sight
 from exonerate.core.diagnosis.client.values import CLIENT_VALUES
+from exonerate.core.diagnosis.connecting import connecting
+from exonerate.core.diagnosis.delivery import delivered, onward_delivered, pool_state
+from exonerate.core.diagnosis.dependence import idle_dependence, next_idle, size_dependence
 from exonerate.core.diagnosis.endings import beat_of, defect_kind, ended_after, ended_by, phase
 from exonerate.core.diagnosis.facts import Facts, Session
 from exonerate.core.diagnosis.meanwhile import engine_state
@@ -77,6 +87,13 @@ VALUES: Mapping[str, tuple[str, ...]] = {
     "upstream-face": ("seen",),
     "ended-by": ("us", "hop", "network", "nobody"),
     "phase": ("before-head", "before-token", "after-token"),
+    "delivered": ("acked", "unacked"),
+    "onward-delivered": ("acked", "unacked"),
+    "pool": ("used-closed", "kept-closed", "sound"),
+    "idle-dependence": ("longer-fails", "unrelated"),
+    "size-dependence": ("larger-fails", "unrelated"),
+    "next-idle": ("same-time", "other-time", "stays-open"),
+    "connecting": ("quick", "slow-name", "slow-handshake"),
     **CLIENT_VALUES,
     **FLIPS,
 }  # fmt: skip
@@ -128,6 +145,7 @@ def _of_hop(hop: Hop, facts: Facts, deployment: Deployment) -> list[Observation]
         *aborts(hop, facts, deployment),
         same_text(hop, facts, deployment),
         closed_while_idle(hop, through, deployment),
+        *_of_the_way(hop, facts, deployment, through),
     ]
     return [observation for observation in found if observation is not None]
 
@@ -152,6 +170,32 @@ def _while_waiting(
         _tally(hop.name, "request-read", [value for value in read if value]),
         _upstream_face(hop, facts, deployment, through),
     ]
+
+
+def _of_the_way(
+    hop: Hop, facts: Facts, deployment: Deployment, through: Sequence[Session]
+) -> list[Observation | None]:
+    """What connections, kernels and the passing of time say about the hop."""
+    failed = [s for s in through if s.failed is not None]
+    own = [delivered(facts, s) for s in failed if s.hop == hop.name]
+    onward = [onward_delivered(facts, s, hop, deployment) for s in failed]
+    pools = [pool_state(facts, s, hop, deployment) for s in failed]
+    return [
+        _unanswered(hop.name, "delivered", own),
+        _unanswered(hop.name, "onward-delivered", onward),
+        _tally(hop.name, "pool", [value for value in pools if value]),
+        idle_dependence(hop, through),
+        size_dependence(hop, through),
+        next_idle(hop, facts, through, deployment),
+        connecting(hop, facts),
+    ]
+
+
+def _unanswered(hop: str, name: str, values: Sequence[str | None]) -> Observation | None:
+    """That segments stay unanswered is news; that kernels answer each other is not."""
+    times = values.count("unacked")
+    tries = sum(value is not None for value in values)
+    return Observation(hop, name, "unacked", times, tries) if times else None
 
 
 def _upstream_face(

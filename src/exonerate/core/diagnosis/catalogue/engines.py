@@ -54,6 +54,8 @@ SCHEDULER_STUCK = SuspectClass(
         "request-read": _any("read", "unread"),
         "ended-by": _any("us"),
         "fresh-meanwhile": _any("fails"),
+        "delivered": _any("acked"),
+        "keepalive-flip": _any("same"),
     },
     flips="after a restart the same requests are answered",
 )
@@ -69,6 +71,8 @@ FRONTEND_LOST = SuspectClass(
         "ended-by": _any("us"),
         "request-read": _any("read"),
         "phase": _any("before-head"),
+        "delivered": _any("acked"),
+        "keepalive-flip": _any("same"),
     },
     needs=("request-read",),
     flips="only an engine setting changes it, never the path",

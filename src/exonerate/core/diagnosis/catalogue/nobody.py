@@ -14,6 +14,7 @@ HEALTHY = SuspectClass(
         "through": frozenset({"ok"}),
         "beyond": frozenset({"ok"}),
         "same-text": frozenset({"same"}),
+        "connecting": frozenset({"quick"}),
         # A hang can be over by now; errors that keep coming do not go with a sound path.
         "complaint": frozenset({"hang", "slow", "corrupted", "truncated"}),
     },

@@ -27,6 +27,11 @@ DROPS_REQUESTS = SuspectClass(
         "request-read": _any("read"),
         "ended-by": _any("us"),
         "phase": _any("before-head"),
+        "delivered": _any("acked"),
+        "onward-delivered": _any("acked"),
+        "pool": _any("kept-closed", "sound"),
+        "next-idle": _any("other-time", "stays-open"),
+        "keepalive-flip": _any("same"),
     },
     flips="the same requests past the hop are answered; a new connection through it is answered "
     "while the old one still waits",
@@ -152,11 +157,23 @@ STALE_UPSTREAM_POOL = SuspectClass(
         "through": _any("server-error", "hang", "no-answer"),
         "beyond": _any("ok", "slow"),
         "engine-meanwhile": _any("idle"),
-        "request-left": _any("yes"),
-        "left-to": _any("next"),
+        "phase": _any("before-head", "before-token"),
+        "delivered": _any("acked"),
+        "onward-delivered": _any("acked"),
+        "idle-dependence": _any("longer-fails"),
+        "next-idle": _any("same-time"),
+        "pool": _any("used-closed"),
+        "idle-flip": _any("flips"),
+        "keepalive-flip": _any("same"),
     },
-    needs=("idle-dependence",),
-    flips="without keep-alive towards the next hop it does not happen",
+    needs=("idle-flip", "next-idle"),
+    flips="what is idle for less time than the next hop's timer goes through",
+    settings=(
+        "this hop: keep idle connections to the next hop for less time than that one does (nginx: "
+        "`keepalive_timeout` in `upstream`, HAProxy: `timeout http-keep-alive`, "
+        "`pool-purge-delay`), or try again on a new one",
+        "the next hop: a longer keep-alive timeout (uvicorn: `--timeout-keep-alive`)",
+    ),
 )
 BREAKER_OPEN = SuspectClass(
     slug="breaker-open",
