@@ -39,7 +39,7 @@ from exonerate.core.diagnosis.observables import ANSWERED, symptom, victim_sessi
 from exonerate.core.diagnosis.posterior import Rating
 from exonerate.core.scene import Scene
 
-RULES = "locate/1"
+RULES = "locate/2"
 CONVICTION = 0.95
 FLIPS_MIN = 3
 CLEAN_SESSIONS_MIN = 3
