@@ -16,6 +16,9 @@ from exonerate.core.diagnosis.facts import Facts, Round, Session
 from exonerate.core.diagnosis.suspect import Observation
 
 TIMES_MIN = 2
+AGREEING_MIN, RESOLUTION_MAX = 3, 2.0
+BRIEF_S = 0.5
+"""No timer forgets or closes connections that were idle for so short a time."""
 ANSWERED = ("ok", "slow")
 
 
@@ -38,9 +41,16 @@ def size_border(sessions: Sequence[Session]) -> Border | None:
 
 
 def idle_dependence(hop: Hop, sessions: Sequence[Session]) -> Observation | None:
-    """`longer-fails` where every failing idle time is longer than every good one."""
+    """`longer-fails` where every failing idle time is longer than every good one.
+
+    `unrelated` where that is not so, and at once where a connection failed that was hardly idle.
+    """
     rounds = list(_reused(sessions))
-    first = [s.failed for s in sessions if s.failed is not None and not _is_reused(s.failed)]
+    bad = [s.failed for s in sessions if s.failed is not None]
+    first = [r for r in bad if not _is_reused(r)]
+    brief = [r for r in bad if r.exchange.connection.idle_s < BRIEF_S]
+    if brief:
+        return Observation(hop.name, "idle-dependence", "unrelated", len(brief), len(bad))
     border = None if first else idle_border(sessions)
     text = "" if border is None else f"well after {border.well:.1f} s, not {border.failed:.1f} s"
     return _seen(hop, "idle-dependence", ("longer-fails", border, text), [*rounds, *first])
@@ -75,7 +85,10 @@ def next_idle(
     agree = [idle for idle in both if failing[idle] == closing[idle]]
     if len(agree) < len(both):
         return Observation(hop.name, "next-idle", "other-time", len(both), len(both))
-    if all(failing[idle] for idle in both):
+    well = [idle for idle in both if not failing[idle]]
+    bad = [idle for idle in both if failing[idle]]
+    if len(both) < AGREEING_MIN or not well or min(bad) > RESOLUTION_MAX * max(well):
+        # Two timers that are far apart would look alike as well.
         return None
     return Observation(hop.name, "next-idle", "same-time", len(both), len(both))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from statistics import median
 
 from exonerate.core.diagnosis.connecting import connecting_times
-from exonerate.core.diagnosis.dependence import idle_border, size_border
+from exonerate.core.diagnosis.dependence import Border, closing_border, idle_border, size_border
 from exonerate.core.diagnosis.endings import beat_of, silence_s
 from exonerate.core.diagnosis.facts import Facts
 from exonerate.core.diagnosis.observables import is_victim_shaped
@@ -28,24 +28,33 @@ def fault_details(facts: Facts, hop: str, suspect_class: SuspectClass) -> JsonOb
 
 
 def _of_the_way(facts: Facts, hop: str, slug: str) -> JsonObject:
-    """Thresholds of what lies between two hops, each between the last good and the first bad."""
-    if slug == "slow-connect":
-        times = connecting_times(facts, hop)
-        return (
-            {} if times is None else {"dns_s": round(times[0], 3), "connect_s": round(times[1], 3)}
-        )
+    """Thresholds of what lies between two hops."""
     sessions = [s for s in facts.sessions if is_victim_shaped(s)]
-    border = None
-    if slug == "mtu-black-hole":
-        border = size_border([s for s in sessions if s.failed is not None])
-        return {} if border is None else {"request_bytes": round(border.failed)}
-    if slug in ("silent-drop", "stale-upstream-pool"):
-        border = idle_border([s for s in sessions if s.hop == hop]) or idle_border(
-            [s for s in sessions if s.failed is not None]
-        )
+    match slug:
+        case "slow-connect":
+            times = connecting_times(facts, hop)
+            return {} if times is None else {"dns_s": _ms(times[0]), "connect_s": _ms(times[1])}
+        case "mtu-black-hole":
+            border = size_border([s for s in sessions if s.failed is not None])
+            return {} if border is None else {"request_bytes": round(border.failed)}
+        case "stale-reuse":
+            return _idle(closing_border([s for s in sessions if s.hop == hop]))
+        case "stale-upstream-pool" | "silent-drop":
+            own = [s for s in sessions if s.hop == hop]
+            failed = [s for s in sessions if s.failed is not None]
+            return _idle(idle_border(own) or idle_border(failed))
+    return {}
+
+
+def _idle(border: Border | None) -> JsonObject:
+    """Where idle times begin to matter; the timer itself lies between the two."""
     if border is None:
         return {}
     return {"idle_s": round(border.failed, 2), "idle_s_well": round(border.well, 2)}
+
+
+def _ms(seconds: float) -> float:
+    return round(seconds, 3)
 
 
 def _request_number(facts: Facts, hop: str) -> JsonObject:

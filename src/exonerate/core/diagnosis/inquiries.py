@@ -310,12 +310,11 @@ def stall_of(deployment: Deployment, session: ProbeSession, shape: Shape, seed: 
         for hop in deployment.hops
         if hop.metrics is not None
     ]
-    ratio = GIVE_UP_RATIO if past else None
     return Stall(
         session=session.name,
         after_s=shape.stall_s,
         play=(*counters, *probes),
-        give_up_ratio=ratio,
+        give_up_ratio=GIVE_UP_RATIO,
         look_s=LOOK_S,
     )
 

@@ -178,24 +178,18 @@ def _of_the_way(
     """What connections, kernels and the passing of time say about the hop."""
     failed = [s for s in through if s.failed is not None]
     own = [delivered(facts, s) for s in failed if s.hop == hop.name]
-    onward = [onward_delivered(facts, s, hop, deployment) for s in failed]
-    pools = [pool_state(facts, s, hop, deployment) for s in failed]
+    passing = [] if is_engine(hop) else failed
+    onward = [onward_delivered(facts, s, hop, deployment) for s in passing]
+    pools = [pool_state(facts, s, hop, deployment) for s in passing]
     return [
-        _unanswered(hop.name, "delivered", own),
-        _unanswered(hop.name, "onward-delivered", onward),
+        _tally(hop.name, "delivered", [value for value in own if value]),
+        _tally(hop.name, "onward-delivered", [value for value in onward if value]),
         _tally(hop.name, "pool", [value for value in pools if value]),
         idle_dependence(hop, through),
         size_dependence(hop, through),
         next_idle(hop, facts, through, deployment),
         connecting(hop, facts),
     ]
-
-
-def _unanswered(hop: str, name: str, values: Sequence[str | None]) -> Observation | None:
-    """That segments stay unanswered is news; that kernels answer each other is not."""
-    times = values.count("unacked")
-    tries = sum(value is not None for value in values)
-    return Observation(hop, name, "unacked", times, tries) if times else None
 
 
 def _upstream_face(

@@ -28,18 +28,42 @@ SILENT_DROP = SuspectClass(
     layer="network",
     roles=_ALL,
     prior=0.05,
-    mechanism="is reached through something that forgets silent connections without a word",
+    mechanism="is reached through something that forgets idle connections without a word",
     predicts={
         "through": _any("hang"),
         "beyond": _any("ok", "slow"),
         "fresh-meanwhile": _any("ok"),
         "beyond-meanwhile": _any("ok"),
-        "engine-meanwhile": _any("idle", "progressing"),
+        "engine-meanwhile": _any("idle"),
+        "delivered": _any("unacked"),
+        "idle-dependence": _any("longer-fails"),
         "keepalive-flip": _any("flips"),
-        "request-read": _any("read"),
+        "fresh-flip": _any("flips"),
+        "idle-flip": _any("flips"),
         "ended-by": _any("us"),
     },
-    needs=("keepalive-flip",),
+    needs=("delivered", "keepalive-flip"),
+    flips="TCP keep-alive every second cures it",
+    settings=_KEEPALIVE,
+)
+SILENT_DROP_OF_ANSWER = SuspectClass(
+    slug="silent-drop",
+    layer="network",
+    roles=_ALL,
+    prior=0.03,
+    mechanism="is reached through something that forgets connections while an answer is computed, "
+    "so that it never arrives",
+    predicts={
+        "through": _any("hang"),
+        "beyond": _any("ok", "slow"),
+        "engine-meanwhile": _any("idle", "progressing"),
+        "delivered": _any("acked"),
+        "idle-dependence": _any("unrelated"),
+        "keepalive-flip": _any("flips"),
+        "fresh-flip": _any("same"),
+        "ended-by": _any("us"),
+    },
+    needs=("delivered", "keepalive-flip"),
     flips="TCP keep-alive every second cures it",
     settings=_KEEPALIVE,
 )
@@ -62,7 +86,6 @@ SILENT_DROP_ONWARD = SuspectClass(
         "delivered": _any("acked"),
         "onward-delivered": _any("unacked"),
         "idle-dependence": _any("longer-fails"),
-        "size-dependence": _any("unrelated"),
         "pool": _any("sound"),
         "next-idle": _any("stays-open", "other-time"),
         "keepalive-flip": _any("same"),
@@ -140,5 +163,6 @@ SLOW_CONNECT = SuspectClass(
 )
 
 CLASSES = (
-    SILENT_DROP, SILENT_DROP_ONWARD, MTU_BLACK_HOLE, MTU_BLACK_HOLE_ONWARD, SLOW_CONNECT,
+    SILENT_DROP, SILENT_DROP_OF_ANSWER, SILENT_DROP_ONWARD, MTU_BLACK_HOLE, MTU_BLACK_HOLE_ONWARD,
+    SLOW_CONNECT,
 )  # fmt: skip

@@ -31,6 +31,7 @@ STALE_REUSE = SuspectClass(
     predicts={
         "through": frozenset({"ok"}),
         "closed-while-idle": frozenset({"after-a-while"}),
+        "connecting": frozenset({"quick"}),
         "complaint": frozenset({"errors", "truncated"}),
     },
     needs=("closed-while-idle", "complaint"),
