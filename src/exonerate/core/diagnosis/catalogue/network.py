@@ -50,7 +50,7 @@ SILENT_DROP_OF_ANSWER = SuspectClass(
     slug="silent-drop",
     layer="network",
     roles=_ALL,
-    prior=0.03,
+    prior=0.06,
     mechanism="is reached through something that forgets connections while an answer is computed, "
     "so that it never arrives",
     predicts={
@@ -62,6 +62,7 @@ SILENT_DROP_OF_ANSWER = SuspectClass(
         "keepalive-flip": _any("flips"),
         "fresh-flip": _any("same"),
         "ended-by": _any("us"),
+        "phase": _any("before-head", "before-token"),
     },
     needs=("delivered", "keepalive-flip"),
     flips="TCP keep-alive every second cures it",

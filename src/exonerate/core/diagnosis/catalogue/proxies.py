@@ -266,6 +266,7 @@ FD_EXHAUSTED_BOX = SuspectClass(
         "engine-meanwhile": _any("idle"),
         "phase": _any("before-head"),
         "delivered": _any("acked"),
+        "keepalive-flip": _any("same"),
     },
     needs=("request-read",),
     flips="with a higher limit of open files new connections are taken",
