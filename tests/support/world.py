@@ -153,6 +153,11 @@ class World:
         for watch in scene.activities:
             if isinstance(watch, WatchSockets):
                 events.extend(self._sockets(watch, begin_s))
+            elif isinstance(watch, SampleMetrics):
+                count = min(watch.count, int((self.now_s - begin_s) / watch.every_s))
+                events.extend(
+                    self._metrics(watch, begin_s + n * watch.every_s) for n in range(count)
+                )
         return sorted(events, key=lambda event: event.at_ns)
 
     def _session(
@@ -162,7 +167,7 @@ class World:
         last_s = now_s
         port = self._port()
         for number in range(1, session.rounds + 1):
-            now_s += session.think_s if number > 1 else 0.0
+            now_s += session.pause_before_s(number)
             closes_s = self.idle_closes.get(session.hop, self.idle_close_s)
             idled = closes_s is not None and now_s - last_s > closes_s
             closed = on_connection > 0 and idled
@@ -218,11 +223,8 @@ class World:
     ) -> tuple[float, str]:
         at_s = begun_s + stall.after_s
         silence_s, answered_s, all_answered = 0.0, at_s, True
-        samples: list[SampleMetrics] = []
         for activity in stall.play:
-            if isinstance(activity, SampleMetrics):
-                samples.append(activity)
-            elif isinstance(activity, ProbeSession):
+            if isinstance(activity, ProbeSession):
                 side: list[Event] = []
                 end_s = self._session(activity, None, at_s, side)
                 events.extend(side)
@@ -237,11 +239,6 @@ class World:
             looked_s = answered_s - begun_s + stall.look_s
             provisional_s = max(looked_s, stall.give_up_ratio * silence_s)
             ending = (provisional_s, "provisional") if provisional_s < planned[0] else planned
-        for activity in samples:
-            count = int((ending[0] - stall.after_s) / activity.every_s)
-            events.extend(
-                self._metrics(activity, at_s + number * activity.every_s) for number in range(count)
-            )
         return ending
 
     def _metrics(self, activity: SampleMetrics, at_s: float) -> Event:

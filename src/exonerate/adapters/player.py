@@ -39,6 +39,8 @@ class Stage:
     play_more: Callable[[Sequence[Activity]], Awaitable[None]]
     start: Callable[[Awaitable[None]], None]
     events: list[Event] = field(default_factory=list)
+    silent: dict[str, asyncio.Event] = field(default_factory=dict)
+    """Hops at which a watched round waits, and what is set when that round has ended."""
 
     def emit(self, activity: str, kind: str, data: JsonObject) -> None:
         """Add one event, stamped now."""

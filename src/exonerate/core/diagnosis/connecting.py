@@ -14,6 +14,7 @@ from exonerate.core.diagnosis.facts import Facts, Round
 from exonerate.core.diagnosis.suspect import Observation
 from exonerate.core.instant import seconds_between
 
+TIMES_MIN = 2
 SLOW_S = 0.4
 """Names of a local network resolve in milliseconds, a handshake takes one round trip. The first
 retransmission of a SYN comes after 1 s (RFC 6298), a resolver's after 5 s (resolv.conf(5))."""
@@ -22,12 +23,14 @@ retransmission of a SYN comes after 1 s (RFC 6298), a resolver's after 5 s (reso
 def connecting(hop: Hop, facts: Facts) -> Observation | None:
     """`slow-name` or `slow-handshake`: where new connections to the hop spend their time.
 
-    Seen where it happened twice or more and took longer than all that came after it. That they
-    are quick is no news, and not reported.
+    Seen where it happened twice or more and took longer than all that came after it; `quick`
+    where it never did, and only reported when it did at another hop.
     """
     found = list(_new_rounds(facts, hop.name))
     slow = [(kind, round_) for round_ in found if (kind := _slow(round_)) is not None]
-    if len(slow) < 2:
+    if not slow and found and _slow_elsewhere(facts):
+        return Observation(hop.name, "connecting", "quick", len(found), len(found))
+    if len(slow) < TIMES_MIN:
         return None
     kinds = {kind for kind, _ in slow}
     if len(kinds) > 1:
@@ -43,6 +46,11 @@ def connecting_times(facts: Facts, hop: str) -> tuple[float, float] | None:
     if not slow:
         return None
     return median(_name_s(r) for r in slow), median(_handshake_s(r) for r in slow)
+
+
+def _slow_elsewhere(facts: Facts) -> bool:
+    rounds = (r for session in facts.sessions for r in session.rounds if _is_new(r))
+    return sum(_slow(round_) is not None for round_ in rounds) >= TIMES_MIN
 
 
 def _new_rounds(facts: Facts, hop: str) -> Iterator[Round]:

@@ -34,6 +34,9 @@ CONTENT_FAULTS = frozenset(
      "text-after-finish"}
 )  # fmt: skip
 
+VICTIM_SHAPED = ("victim@", "control-")
+"""How the names of sessions begin that copy the victim: alone, or beside a varied one."""
+
 
 @dataclass(frozen=True, slots=True)
 class Round:
@@ -72,7 +75,7 @@ class Session:
     @property
     def victim_shaped(self) -> bool:
         """Whether this session copied the victim, alone or as the control of a variation."""
-        return self.plan.name.startswith(("victim@", "control-"))
+        return self.plan.name.startswith(VICTIM_SHAPED)
 
     @property
     def failed(self) -> Round | None:

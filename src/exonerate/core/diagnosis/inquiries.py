@@ -35,8 +35,9 @@ GIVE_UP_RATIO = 20.0
 """A hang is provisional once it exceeds this many times the longest silence of a direct answer."""
 LOOK_S = 1.0
 """Counters are watched this long after the last probe was answered, so that they can be flat."""
-COUNTER_SAMPLES_MAX = 400
+COUNTER_SAMPLES_MAX = 2000
 COUNTER_PERIOD_S = 0.25
+GENTLE_PERIOD_S = 1.0
 SOCKET_PERIOD_S = 0.1
 WATCH_FIRST_S = 0.25
 """The sockets are read before the first request, so that its bytes can be told from older ones."""
@@ -94,7 +95,10 @@ def victim_scene(deployment: Deployment, shape: Shape, seed: int) -> Scene:
     """The victim's session at every hop at once, with everything watched meanwhile."""
     hops = [hop for hop in deployment.hops if probeable(hop)]
     sessions = [victim_session(deployment, hop, shape, seed) for hop in hops]
-    watches = [watch_of(hop) for hop in deployment.hops]
+    watches: list[Activity] = [
+        *(watch_of(hop) for hop in deployment.hops),
+        *counters_of(deployment, shape),
+    ]
     extra = _fresh_session(deployment, shape, seed)
     triggers = [stall_of(deployment, session, shape, seed) for session in sessions]
     victim = deployment.victim
@@ -274,6 +278,22 @@ def watch_of(hop: Hop) -> WatchSockets:
     )
 
 
+def counters_of(deployment: Deployment, shape: Shape) -> list[SampleMetrics]:
+    """The counters of every engine that shows them, all through the scene."""
+    return [
+        SampleMetrics(
+            name=f"counters@{hop.name}",
+            hop=hop.name,
+            url=hop.metrics,
+            count=COUNTER_SAMPLES_MAX,
+            every_s=GENTLE_PERIOD_S if shape.gentle else COUNTER_PERIOD_S,
+            background=True,
+        )
+        for hop in deployment.hops
+        if hop.metrics is not None
+    ]
+
+
 def stall_of(deployment: Deployment, session: ProbeSession, shape: Shape, seed: int) -> Stall:
     """Whom to ask and what to read while a round of this session waits."""
     place = session.hop if session.name.startswith("victim@") else session.name
@@ -298,22 +318,10 @@ def stall_of(deployment: Deployment, session: ProbeSession, shape: Shape, seed: 
         )
         for hop in asked
     ]
-    counters: list[Activity] = [
-        SampleMetrics(
-            name=f"counters@{hop.name}/{place}",
-            hop=hop.name,
-            url=hop.metrics,
-            count=COUNTER_SAMPLES_MAX,
-            every_s=COUNTER_PERIOD_S,
-            background=True,
-        )
-        for hop in deployment.hops
-        if hop.metrics is not None
-    ]
     return Stall(
         session=session.name,
         after_s=shape.stall_s,
-        play=(*counters, *probes),
+        play=tuple(probes),
         give_up_ratio=GIVE_UP_RATIO,
         look_s=LOOK_S,
     )
@@ -338,6 +346,7 @@ def stall_limit_s(facts: Facts) -> float:
         for session in facts.sessions
         if is_victim_shaped(session) and session.failed is None
         for round_ in session.rounds
+        if round_.outcome == "ok"
     ]
     if not waits:
         return FIRST_STALL_S

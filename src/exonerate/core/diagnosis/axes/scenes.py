@@ -15,6 +15,7 @@ from exonerate.core.diagnosis.axes.axis import Axis
 from exonerate.core.diagnosis.facts import Facts, Session
 from exonerate.core.diagnosis.inquiries import (
     Shape,
+    counters_of,
     stall_limit_s,
     stall_of,
     victim_session,
@@ -52,12 +53,13 @@ def axis_scene(
             previous = tuple(session.name for session in together)
     alone = [session for session in sessions if not session.name.startswith("crowd@")]
     victim = deployment.victim
+    sockets = (watch_of(h) for h in deployment.hops)
     one_s = shape.rounds * (victim.think_s + victim.deadline_s)
     return Scene(
         id=f"axis-{inquiry.axis.slug}-{shape.number}",
         why=f"send the victim's session {inquiry.axis.changed} and unchanged, in turn, "
         f"at {inquiry.hop.name}",
-        activities=(*(watch_of(hop) for hop in deployment.hops), *sessions),
+        activities=(*sockets, *counters_of(deployment, shape), *sessions),
         triggers=tuple(stall_of(deployment, session, shape, seed) for session in alone),
         time_limit_s=2 * TRIES * one_s + victim.deadline_s + 10.0,
     )
