@@ -316,6 +316,7 @@ def _exchange(
         content=ContentFacts(
             meaningful_events=len(arrivals),
             done_seen=whole and not answer.lost_ending,
+            text_sha256="text" if whole and not answer.defects else None,
             defects=answer.defects,
         ),
         end="cZH" if given_up != "no" else "---" if whole else "hFD",
