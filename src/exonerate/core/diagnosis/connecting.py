@@ -48,6 +48,11 @@ def connecting_times(facts: Facts, hop: str) -> tuple[float, float] | None:
     return median(_name_s(r) for r in slow), median(_handshake_s(r) for r in slow)
 
 
+def slow_to_connect(round_: Round) -> bool:
+    """Whether the round's connection took long, and longer than all that came after it."""
+    return _is_new(round_) and _slow(round_) is not None
+
+
 def _slow_elsewhere(facts: Facts) -> bool:
     rounds = (r for session in facts.sessions for r in session.rounds if _is_new(r))
     return sum(_slow(round_) is not None for round_ in rounds) >= TIMES_MIN

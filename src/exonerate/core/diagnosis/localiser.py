@@ -15,7 +15,9 @@ Theory of operation
 4. Nobody is accused after `CLEAN_SESSIONS_MIN` sessions of the victim's shape went well; the
    verdict says which rate of failure that leaves possible.
 5. Where the suspects differ in what one change of the victim's session would do, that is tried.
-6. Otherwise the victim is copied again, varied, until the budget or the scenes run out; then the
+6. Beside a convicted fault, or an explanation, another one is looked for while something fails
+   that neither explains (`remaining`).
+7. Otherwise the victim is copied again, varied, until the budget or the scenes run out; then the
    evidence does not suffice, and the verdict says what would decide.
 """
 
@@ -39,6 +41,13 @@ from exonerate.core.diagnosis.inquiries import abort_scene, content_scene, next_
 from exonerate.core.diagnosis.judgement import Judgement, judge
 from exonerate.core.diagnosis.observables import ANSWERED, symptom, victim_sessions
 from exonerate.core.diagnosis.posterior import Rating
+from exonerate.core.diagnosis.remaining import (
+    FAULTS_MAX,
+    convictions,
+    promising,
+    unexplained,
+    without,
+)
 from exonerate.core.scene import Scene
 
 RULES = "locate/2"
@@ -63,25 +72,52 @@ def decide(records: Sequence[Record]) -> Scene | Verdict:
     seed, budget_s = int(str(start["seed"])), float(str(start["budget_s"]))
     gentle = bool(dict(start["options"]).get("gentle"))  # type: ignore[arg-type]  # an object
     judgement = judge(records, deployment)
-    outcome = _outcome(judgement)
+    found, asked = _course(judgement)
     facts = judgement.facts
-    if outcome is None and _copies(facts) < SCENES_MAX and _affordable(facts, budget_s):
-        if _content_wanted(judgement):
-            return content_scene(deployment, len(facts.scenes) + 1, seed)
-        if _abort_wanted(judgement):
-            return abort_scene(deployment, len(facts.scenes) + 1, seed)
-        inquiry = next_inquiry(judgement, budget_s - facts.elapsed_s)
-        if inquiry is not None:
-            return axis_scene(deployment, facts, inquiry, seed, gentle=gentle)
-        shape = next_shape(facts, deployment, _fresh_session_at(judgement), gentle=gentle)
-        return victim_scene(deployment, shape, seed)
-    if outcome == "fault":
+    if asked is not None and _copies(facts) < SCENES_MAX and _affordable(facts, budget_s):
+        return _next_scene(asked, budget_s, seed, gentle=gentle)
+    if found:
         left_s = budget_s - facts.elapsed_s - LINGER_S
-        refinement = next_refinement(judgement, left_s, seed=seed, gentle=gentle)
+        refinement = next_refinement(found[0], left_s, seed=seed, gentle=gentle)
         if refinement is not None:
             return refinement
-    answer = locate_answer(judgement, outcome or "insufficient_evidence")
-    return Verdict(job="locate", rules=RULES, answer=answer)
+    outcome = "fault" if found else _outcome(judgement) or "insufficient_evidence"
+    return Verdict(job="locate", rules=RULES, answer=locate_answer(judgement, outcome, found))
+
+
+def _next_scene(judgement: Judgement, budget_s: float, seed: int, *, gentle: bool) -> Scene:
+    facts, deployment = judgement.facts, judgement.deployment
+    if _content_wanted(judgement):
+        return content_scene(deployment, len(facts.scenes) + 1, seed)
+    if _abort_wanted(judgement):
+        return abort_scene(deployment, len(facts.scenes) + 1, seed)
+    inquiry = next_inquiry(judgement, budget_s - facts.elapsed_s)
+    if inquiry is not None:
+        return axis_scene(deployment, facts, inquiry, seed, gentle=gentle)
+    shape = next_shape(facts, deployment, _fresh_session_at(judgement), gentle=gentle)
+    return victim_scene(deployment, shape, seed)
+
+
+def _course(whole: Judgement) -> tuple[list[Judgement], Judgement | None]:
+    """Who is convicted so far, and the view that has still to be asked about, if there is one."""
+    found = convictions(whole, _is_fault)
+    if len(found) >= FAULTS_MAX:
+        return found, None
+    outcome = _outcome(whole)
+    if not found and outcome is None:
+        return [], promising(whole)
+    # Beside a fault, or an explanation that is nobody's fault, there may be another one.
+    rest = without(whole, found[0] if found else whole)
+    if rest is None or not unexplained(rest):
+        return found, None
+    if not found:
+        found = convictions(rest, _is_fault)
+        return found, None if found else promising(rest)
+    return found, promising(rest)
+
+
+def _is_fault(judgement: Judgement) -> bool:
+    return _outcome(judgement) == "fault"
 
 
 def _outcome(judgement: Judgement) -> str | None:

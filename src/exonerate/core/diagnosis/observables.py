@@ -39,6 +39,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations
 
 from exonerate.core.deployment.model import Deployment, Hop
 from exonerate.core.deployment.topology import before, beyond, is_engine, probeable
@@ -46,7 +47,7 @@ from exonerate.core.diagnosis.aborts import aborts
 from exonerate.core.diagnosis.axes.registry import FLIPS
 from exonerate.core.diagnosis.carried import answer_held, passage, read_state, upstream_in_sight
 from exonerate.core.diagnosis.client.values import CLIENT_VALUES
-from exonerate.core.diagnosis.connecting import connecting
+from exonerate.core.diagnosis.connecting import connecting, slow_to_connect
 from exonerate.core.diagnosis.delivery import delivered, onward_delivered, pool_state
 from exonerate.core.diagnosis.dependence import idle_dependence, next_idle, size_dependence
 from exonerate.core.diagnosis.endings import beat_of, defect_kind, ended_after, ended_by, phase
@@ -113,7 +114,8 @@ def symptom(session: Session, reference: Sequence[Session]) -> str:
     if failed is not None:
         return failed.outcome
     shape = stream_shape(session, reference)
-    return "slow" if session.waiting is not None and shape == "ok" else shape
+    late = session.waiting is not None or any(slow_to_connect(r) for r in session.rounds)
+    return "slow" if late and shape == "ok" else shape
 
 
 def victim_sessions(facts: Facts, hops: Iterable[Hop]) -> list[Session]:
@@ -155,15 +157,21 @@ def _while_waiting(
 ) -> list[Observation | None]:
     waiting = [s for s in through if s.waiting is not None]
     engines = [h.name for h in deployment.hops if is_engine(h)]
-    states = [engine_state(facts, s, engines) for s in waiting]
     looks = [(s, s.waiting) for s in waiting if s.waiting is not None]
     found = [passage(facts, session, round_, hop, deployment) for session, round_ in looks]
     passages = [p for p in found if p is not None]
+    states = [
+        state
+        for (session, _), passed in zip(looks, found, strict=True)
+        if (state := engine_state(facts, session, engines)) is not None
+        # What an engine does for others says nothing of a request that never set out for it.
+        and (passed is None or passed.left != "no" or state in ("idle", "stuck"))
+    ]
     gone = [p for p in passages if p.left != "no"]
     entered = [s for s in waiting if s.hop == hop.name]
     read = [read_state(facts, s, deployment) for s in entered]
     return [
-        _tally(hop.name, "engine-meanwhile", [state for state in states if state]),
+        _tally(hop.name, "engine-meanwhile", states),
         _tally(hop.name, "request-left", [p.left for p in passages]),
         _tally(hop.name, "request-copies", ["several" if p.copies > 1 else "one" for p in gone]),
         _tally(hop.name, "left-to", ["elsewhere" if p.elsewhere else "next" for p in gone]),
@@ -224,12 +232,22 @@ def _by_entry(hop: str, name: str, values: Sequence[tuple[str, str]]) -> Observa
     """One symptom for all entries; `not-everywhere` when some entry never showed it."""
     clean = {entry for entry, _ in values} - {e for e, value in values if value not in ANSWERED}
     bad = [value for _, value in values if value not in ANSWERED]
-    if len(set(bad)) > 1 and set(bad) <= BROKEN_OFF:
+    if len(set(bad)) > 1 and set(bad) <= BROKEN_OFF and not _each_its_own(values):
         # Where in the answer the same cut falls decides what it looks like.
         values = [(entry, "cut" if value in BROKEN_OFF else value) for entry, value in values]
     if clean and bad:
         return Observation(hop, name, "not-everywhere", len(bad), len(values))
     return _tally(hop, name, [value for _, value in values])
+
+
+def _each_its_own(values: Sequence[tuple[str, str]]) -> bool:
+    """Whether every failing entry has a symptom of its own, so that it is not chance which."""
+    kinds: dict[str, set[str]] = {}
+    for entry, value in values:
+        if value not in ANSWERED:
+            kinds.setdefault(entry, set()).add(value)
+    different = [one & other for one, other in combinations(kinds.values(), 2)]
+    return bool(different) and not any(different)
 
 
 def _tally(hop: str, name: str, values: Sequence[str]) -> Observation | None:

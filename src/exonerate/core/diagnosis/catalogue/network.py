@@ -145,7 +145,7 @@ SLOW_CONNECT = SuspectClass(
     prior=0.05,
     mechanism="is slow to connect to: the time is lost before the request is sent",
     predicts={
-        "through": _any("slow", "ok", "no-connect"),
+        "through": _any("slow", "no-connect"),
         "connecting": _any("slow-name", "slow-handshake"),
         "beyond": _any("ok", "slow"),
         "same-text": _any("same"),
