@@ -15,13 +15,16 @@ Theory of operation
 4. Nobody is accused after `CLEAN_SESSIONS_MIN` sessions of the victim's shape went well; the
    verdict says which rate of failure that leaves possible.
 5. Where the suspects differ in what one change of the victim's session would do, that is tried.
-6. Otherwise the victim is copied again, varied, until the budget or the scenes run out; then the
+6. Beside a convicted fault, or an explanation, another one is looked for while something fails
+   that neither explains (`remaining`).
+7. Otherwise the victim is copied again, varied, until the budget or the scenes run out; then the
    evidence does not suffice, and the verdict says what would decide.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from exonerate.core.case.records import Record
 from exonerate.core.case.verdict import Verdict
@@ -46,6 +49,13 @@ from exonerate.core.diagnosis.inquiries import (
 from exonerate.core.diagnosis.judgement import Judgement, judge
 from exonerate.core.diagnosis.observables import ANSWERED, symptom, victim_sessions
 from exonerate.core.diagnosis.posterior import Rating
+from exonerate.core.diagnosis.remaining import (
+    FAULTS_MAX,
+    convictions,
+    promising,
+    unexplained,
+    without,
+)
 from exonerate.core.scene import Scene
 
 RULES = "locate/2"
@@ -76,16 +86,40 @@ def decide(records: Sequence[Record]) -> Scene | Verdict:
     seed, budget_s = int(str(start["seed"])), float(str(start["budget_s"]))
     gentle = bool(dict(start["options"]).get("gentle"))  # type: ignore[arg-type]  # an object
     judgement = judge(records, deployment)
-    outcome = _outcome(judgement, gentle=gentle)
+    found, asked = _course(judgement, gentle=gentle)
     left_s = budget_s - judgement.facts.elapsed_s
-    if outcome is None:
-        scene = _next_scene(judgement, left_s, seed=seed, gentle=gentle)
-    else:
-        scene = _refinement(judgement, outcome, left_s, seed=seed, gentle=gentle)
+    scene = None
+    if asked is not None:
+        scene = _next_scene(asked, left_s, seed=seed, gentle=gentle)
+    if scene is None and found:
+        scene = _refinement(found[0], left_s, seed=seed, gentle=gentle)
     if scene is not None:
         return scene
-    answer = locate_answer(judgement, outcome or "insufficient_evidence")
-    return Verdict(job="locate", rules=RULES, answer=answer)
+    outcome = "fault" if found else _outcome(judgement, gentle=gentle) or "insufficient_evidence"
+    return Verdict(job="locate", rules=RULES, answer=locate_answer(judgement, outcome, found))
+
+
+def _course(whole: Judgement, *, gentle: bool) -> tuple[list[Judgement], Judgement | None]:
+    """Who is convicted so far, and the view that has still to be asked about, if there is one."""
+    is_fault = partial(_is_fault, gentle=gentle)
+    found = convictions(whole, is_fault)
+    if len(found) >= FAULTS_MAX:
+        return found, None
+    outcome = _outcome(whole, gentle=gentle)
+    if not found and outcome is None:
+        return [], promising(whole)
+    # Beside a fault, or an explanation that is nobody's fault, there may be another one.
+    rest = without(whole, found[0] if found else whole)
+    if rest is None or not unexplained(rest):
+        return found, None
+    if not found:
+        found = convictions(rest, is_fault)
+        return found, None if found else promising(rest)
+    return found, promising(rest)
+
+
+def _is_fault(judgement: Judgement, *, gentle: bool) -> bool:
+    return _outcome(judgement, gentle=gentle) == "fault"
 
 
 def _next_scene(judgement: Judgement, left_s: float, *, seed: int, gentle: bool) -> Scene | None:
@@ -108,12 +142,8 @@ def _next_scene(judgement: Judgement, left_s: float, *, seed: int, gentle: bool)
     return victim_scene(deployment, shape, seed)
 
 
-def _refinement(
-    judgement: Judgement, outcome: str, left_s: float, *, seed: int, gentle: bool
-) -> Scene | None:
+def _refinement(judgement: Judgement, left_s: float, *, seed: int, gentle: bool) -> Scene | None:
     """What to ask of a fault that is convicted: the number that it depends on."""
-    if outcome != "fault":
-        return None
     refinement = next_refinement(judgement, left_s - LINGER_S, seed=seed, gentle=gentle)
     if refinement is not None or gentle or not _affordable(judgement.facts, left_s):
         return refinement
@@ -158,14 +188,23 @@ def _convicted(judgement: Judgement) -> bool:
         return False
     if judgement.top_is("scheduler-stuck") and _abort_wanted(judgement):
         return False
+    own = _flips_of_its_own(judgement)
+    if own is not None:
+        return own
+    return _scenes_with_symptom(judgement) >= 2 and _repeated(judgement)
+
+
+def _flips_of_its_own(judgement: Judgement) -> bool | None:
+    """Whether what flips this class was seen, for classes that no bypass can show; else None."""
     if judgement.top_is("cancel-not-propagated"):
         # The engine is full of it, so that a bypass helps nobody; our own leaving is the flip.
         return judgement.times("leaving") >= FLIPS_MIN and judgement.times("through") >= 1
+    if judgement.top_is("slow-connect"):
+        # Name servers and kernels were waited for; no hop had been asked anything yet.
+        return judgement.times("connecting") >= FLIPS_MIN
     if judgement.top_is("corruption") and judgement.times("same-text") >= CONTENT_TIMES_MIN:
         return True
-    if crowd_proves(judgement) or pair_proves(judgement):
-        return True
-    return _scenes_with_symptom(judgement) >= 2 and _repeated(judgement)
+    return True if crowd_proves(judgement) or pair_proves(judgement) else None
 
 
 def _repeated(judgement: Judgement) -> bool:
