@@ -32,7 +32,13 @@ from exonerate.core.diagnosis.axes.choice import next_inquiry
 from exonerate.core.diagnosis.axes.registry import AXES, axis_of
 from exonerate.core.diagnosis.axes.scenes import axis_scene
 from exonerate.core.diagnosis.chance import fisher_one_sided
-from exonerate.core.diagnosis.engine_rules import crowd_proves, crowd_scene, edge_scene, pair_proves
+from exonerate.core.diagnosis.engine_rules import (
+    crowd_proves,
+    crowd_scene,
+    edge_scene,
+    pair_proves,
+    queue_proves,
+)
 from exonerate.core.diagnosis.facts import Facts
 from exonerate.core.diagnosis.inquiries import (
     ABORT_S,
@@ -132,16 +138,30 @@ def _convicted(judgement: Judgement) -> bool:
         return judgement.times("closed-while-idle") >= FLIPS_MIN
     if not all(_ruled_out(rival) for rival in rivals):
         return False
-    if judgement.top_is("scheduler-stuck") and _abort_wanted(judgement):
+    if _unasked(judgement):
         return False
-    if judgement.top_is("cancel-not-propagated"):
-        # The engine is full of it, so that a bypass helps nobody; our own leaving is the flip.
-        return judgement.times("leaving") >= FLIPS_MIN and judgement.times("through") >= 1
-    if judgement.top_is("corruption") and judgement.times("same-text") >= CONTENT_TIMES_MIN:
-        return True
-    if crowd_proves(judgement) or pair_proves(judgement):
+    if _proven_otherwise(judgement):
         return True
     return _scenes_with_symptom(judgement) >= 2 and _repeated(judgement)
+
+
+def _unasked(judgement: Judgement) -> bool:
+    """Whether something that tells the top suspect from its neighbours was not asked or seen."""
+    if judgement.top_is("scheduler-stuck"):
+        return _abort_wanted(judgement)
+    if judgement.top_is("cancel-not-propagated"):
+        return not queue_proves(judgement)
+    copies = judgement.observed("request-copies")
+    return (
+        judgement.top_is("retry-multiplication") and copies is None and not queue_proves(judgement)
+    )
+
+
+def _proven_otherwise(judgement: Judgement) -> bool:
+    """Whether another intervention than the bypass of the hop has flipped the symptom."""
+    if judgement.top_is("corruption") and judgement.times("same-text") >= CONTENT_TIMES_MIN:
+        return True
+    return crowd_proves(judgement) or pair_proves(judgement) or queue_proves(judgement)
 
 
 def _repeated(judgement: Judgement) -> bool:

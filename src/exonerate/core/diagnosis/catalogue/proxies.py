@@ -205,6 +205,7 @@ CANCEL_NOT_PROPAGATED = SuspectClass(
         "abort-through": _any("kept"),
         "abort-beyond": _any("freed"),
         "leaving": _any("kept"),
+        "requests-behind": _any("more"),
     },
     needs=("leaving",),
     flips="a client that leaves past the hop frees the engine at once",
@@ -221,8 +222,9 @@ RETRY_MULTIPLICATION = SuspectClass(
         "through": _any("slow", "hang", "ok"),
         "request-left": _any("yes", "answered"),
         "request-copies": _any("several"),
+        "requests-behind": _any("more"),
+        "leaving": _any("passed-on"),
     },
-    needs=("request-copies",),
     flips="with retries off one request is one request",
     settings=("nginx: `proxy_next_upstream off;`",),
 )
