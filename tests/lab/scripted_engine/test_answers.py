@@ -8,10 +8,12 @@ import pytest
 
 from exonerate.core.wire.code_words import code_word
 from exonerate.lab.scripted_engine.answers import (
+    WORDS,
     WrongRequest,
     echoed,
     finish_reason,
     read_ask,
+    reworded,
     words_for,
 )
 
@@ -63,3 +65,10 @@ def test_a_code_word_comes_back_early_and_again() -> None:
     said = list(words_for(read_ask(prompt, chat=False), seed=1, limit=20))
     assert said.count(word) >= 3
     assert word in said[:3]
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_a_reworded_word_is_another_of_the_same_kind(word: str) -> None:
+    """No garbage: the words are exchanged among themselves."""
+    assert reworded(word) in WORDS
+    assert reworded(word) != word

@@ -59,7 +59,7 @@ def _fault(judgement: Judgement) -> JsonObject:
         "hops": hops,
         "class": suspect_class.slug,
         "details": {
-            **fault_details(judgement.facts, hop.name, suspect_class),
+            **fault_details(judgement),
             **walk_details(judgement.facts, judgement.deployment, suspect_class.slug),
         },
         "confidence": round(min(CONFIDENCE_MAX, rating.posterior), 4),

@@ -22,6 +22,7 @@ Theory of operation
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from exonerate.core.case.records import Record
 from exonerate.core.case.verdict import Verdict
@@ -29,8 +30,10 @@ from exonerate.core.deployment.codec import deployment_from_json
 from exonerate.core.deployment.topology import before, entry_hop, is_engine
 from exonerate.core.diagnosis.answer import locate_answer
 from exonerate.core.diagnosis.axes.choice import next_inquiry
+from exonerate.core.diagnosis.axes.refining import next_refinement
 from exonerate.core.diagnosis.axes.registry import AXES, axis_of
 from exonerate.core.diagnosis.axes.scenes import axis_scene
+from exonerate.core.diagnosis.axes.walks import WALKS_MAX
 from exonerate.core.diagnosis.chance import fisher_one_sided
 from exonerate.core.diagnosis.engine_rules import (
     crowd_proves,
@@ -68,7 +71,7 @@ NEXT_TO_NOTHING = 0.002
 ABORT_QUESTION = ("saturated", "slot-leak", "cancel-not-propagated", "scheduler-stuck")
 BUSY = ("queueing", "stuck", "progressing")
 SCENES_MAX = 8
-AXIS_SCENES_MAX = len(AXES)
+VARIED_SCENES_MAX = len(AXES) + WALKS_MAX + 1
 LINGER_S = 1.0
 """What a scene costs beside its probes: start, triggers, the end."""
 
@@ -78,28 +81,58 @@ def decide(records: Sequence[Record]) -> Scene | Verdict:
     start = next(record.body for record in records if record.kind == "run_started")
     deployment = deployment_from_json(start["deployment"])  # type: ignore[arg-type]  # written so
     seed, budget_s = int(str(start["seed"])), float(str(start["budget_s"]))
-    judgement = judge(records, deployment)
     gentle = bool(dict(start["options"]).get("gentle"))  # type: ignore[arg-type]  # an object
+    judgement = judge(records, deployment)
     outcome = _outcome(judgement, gentle=gentle)
-    facts = judgement.facts
-    if outcome is None and _abort_wanted(judgement) and facts.elapsed_s + ABORT_S <= budget_s:
-        return abort_scene(deployment, len(facts.scenes) + 1, seed)
-    if outcome is None and _copies(facts) < SCENES_MAX and _affordable(facts, budget_s):
-        crowd = crowd_scene(judgement, seed, gentle=gentle)
-        if crowd is not None:
-            return crowd
-        if _content_wanted(judgement):
-            return content_scene(deployment, len(facts.scenes) + 1, seed)
-        inquiry = next_inquiry(judgement, budget_s - facts.elapsed_s)
-        if inquiry is not None:
-            return axis_scene(deployment, facts, inquiry, seed, gentle=gentle)
-        shape = next_shape(facts, deployment, _fresh_session_at(judgement), gentle=gentle)
-        return victim_scene(deployment, shape, seed)
-    edge = edge_scene(judgement, seed) if outcome == "fault" and not gentle else None
-    if edge is not None and _affordable(facts, budget_s):
-        return edge
+    asking = _Asking(judgement, seed, budget_s, gentle)
+    scene = _next_scene(asking) if outcome is None else None
+    if outcome == "fault":
+        scene = _refining_scene(asking)
+    if scene is not None:
+        return scene
     answer = locate_answer(judgement, outcome or "insufficient_evidence")
     return Verdict(job="locate", rules=RULES, answer=answer)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asking:
+    """What the next scene is chosen from."""
+
+    judgement: Judgement
+    seed: int
+    budget_s: float
+    gentle: bool
+
+
+def _next_scene(asking: _Asking) -> Scene | None:
+    """What to ask next, as long as nobody is convicted or cleared; None where nothing fits."""
+    judgement, seed, gentle = asking.judgement, asking.seed, asking.gentle
+    facts, deployment = judgement.facts, judgement.deployment
+    number, left_s = len(facts.scenes) + 1, asking.budget_s - facts.elapsed_s
+    if _abort_wanted(judgement) and left_s >= ABORT_S:
+        return abort_scene(deployment, number, seed)
+    if _copies(facts) >= SCENES_MAX or not _affordable(facts, asking.budget_s):
+        return None
+    crowd = crowd_scene(judgement, seed, gentle=gentle)
+    if crowd is not None:
+        return crowd
+    if _content_wanted(judgement):
+        return content_scene(deployment, number, seed)
+    inquiry = next_inquiry(judgement, left_s)
+    if inquiry is not None:
+        return axis_scene(deployment, facts, inquiry, seed, gentle=gentle)
+    shape = next_shape(facts, deployment, _fresh_session_at(judgement), gentle=gentle)
+    return victim_scene(deployment, shape, seed)
+
+
+def _refining_scene(asking: _Asking) -> Scene | None:
+    """What makes a conviction more exact: where the fault begins."""
+    judgement, facts = asking.judgement, asking.judgement.facts
+    edge = None if asking.gentle else edge_scene(judgement, asking.seed)
+    if edge is not None and _affordable(facts, asking.budget_s):
+        return edge
+    left_s = asking.budget_s - facts.elapsed_s - LINGER_S
+    return next_refinement(judgement, left_s, seed=asking.seed, gentle=asking.gentle)
 
 
 def _outcome(judgement: Judgement, *, gentle: bool) -> str | None:
@@ -217,8 +250,8 @@ def _axis_flips(judgement: Judgement) -> bool:
 
 
 def _copies(facts: Facts) -> int:
-    """How many scenes there were, but for those that varied one axis."""
-    return sum(not scene.id.startswith("axis-") for scene in facts.scenes)
+    """How many scenes there were, but for those that varied something."""
+    return sum(not scene.id.startswith(("axis-", "walk-", "step-")) for scene in facts.scenes)
 
 
 def _scope_known(judgement: Judgement) -> bool:
