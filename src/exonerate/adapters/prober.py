@@ -29,7 +29,7 @@ from exonerate.core.wire.dialects import dialect_of_path
 from exonerate.core.wire.end_codes import Ending
 from exonerate.core.wire.exchange import ConnectionFacts, Exchange, GivenUp
 from exonerate.core.wire.recorder import ExchangeRecorder, Read
-from exonerate.core.workload.prompts import chat_body
+from exonerate.core.workload.sized import round_body
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +138,9 @@ class _Session:
         self._body = body
         self.on_read: Callable[[int, Read], None] | None = None
         self._address = parse_address(session.url)
-        self._dialer = Dialer(self._address, StampClock(), link)
+        self._dialer = Dialer(
+            self._address, StampClock(), link=link, keepalive_s=session.tcp_keepalive_s
+        )
         self._connection: Connection | None = None
         self._conversation: Conversation | None = None
         # A missing key or extra is the operator's to add before anything is sent.
@@ -167,7 +169,10 @@ class _Session:
     async def _round(self, round_number: int, vigil: _Vigil) -> Exchange:
         recipe = self._session.request
         request = build_request(
-            self._address, recipe, chat_body(recipe, round_number, template=self._body)
+            self._address,
+            recipe,
+            round_body(recipe, round_number, template=self._body),
+            accept_encoding=self._session.accept_encoding,
         )
         recorder = ExchangeRecorder(
             session=self._session.name,
@@ -197,6 +202,7 @@ class _Session:
             if reader is not None:
                 recorder.expect(reader)
             recorder.request_bytes = len(request.content)
+            recorder.body_sent_bytes = len(request.body)
             if self._session.half_close and not self._address.secure and self._link.http != "2":
                 await connection.end_sending()
             ending, error = await self._receive(connection, conversation, recorder)
