@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,13 +21,13 @@ from exonerate.adapters.engine_watch import EngineWatch
 from exonerate.adapters.engines.names import counter_reader
 from exonerate.adapters.link import check_load, link_of
 from exonerate.adapters.load import run_worker
+from exonerate.adapters.parquet_file import check_parquet, write_parquet
 from exonerate.adapters.request import authorization
 from exonerate.adapters.tokenizer import EngineTokenizer
 from exonerate.core.deployment.model import Deployment
 from exonerate.core.deployment.parse import parse_deployment
 from exonerate.core.workload.bench_spec import BenchSpec
 from exonerate.core.workload.fitting import fitted
-from exonerate.core.workload.result_blocks import RequestRecord, read_blocks
 from exonerate.errors import ExonerateError
 from exonerate.frontends.cli import exit_status
 from exonerate.frontends.cli.bench_options import BenchOptions, Limits, Numbers, Time
@@ -37,7 +38,7 @@ from exonerate.jobs.bench import BenchResult, BenchTools, read_result, run_bench
 from exonerate.jobs.bench_compare import compare_results
 from exonerate.report.bench import bench_markdown, bench_text, comparison_lines
 from exonerate.report.bench_html import bench_html
-from exonerate.report.bench_rows import Format, event_rows, request_row, rows_text
+from exonerate.report.bench_rows import blank_row, raw_rows, rows_text
 
 DEPLOYMENT_FILE = "exonerate.toml"
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -120,23 +121,48 @@ def run(**given: Any) -> int:
 
 @command.command("export")
 @click.argument("file", type=_FILE)
-@click.option("--format", "kind", type=click.Choice(["csv", "jsonl"]), default="csv")
+@click.option("--format", "kind", type=click.Choice(["csv", "jsonl", "parquet"]), default="csv")
 @click.option("--events", is_flag=True, help="One row for each event instead of each request.")
-def export(file: Path, kind: Format, events: bool) -> int:
-    """Print the raw records of a result: `exonerate bench export run.exbench --format jsonl`."""
+@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Default: stdout.")
+def export(file: Path, kind: str, events: bool, out: Path | None) -> int:
+    """Print or write the raw records of a result.
+
+    Parquet needs the extra `parquet` and a file to go to; its metadata holds the run's header.
+
+    \b
+    exonerate bench export run.exbench --format jsonl
+    exonerate bench export run.exbench --events --format parquet --out run.parquet
+    """
+    if kind == "parquet":
+        check_parquet()
+    if kind == "parquet" and out is None:
+        raise ExonerateError("Parquet is not for a terminal", "add `--out FILE.parquet`")
     with file.open("rb") as result:
-        records = (block for block in read_blocks(result) if isinstance(block, RequestRecord))
-        if events:
-            rows = (row for record in records for row in event_rows(record))
-        else:
-            rows = (request_row(record) for record in records)
         try:
-            for line in rows_text(rows, kind):
-                click.echo(line)
+            header, rows = raw_rows(result, events=events)
+            if kind == "parquet":
+                assert out is not None
+                write_parquet(rows, out, header=header, like=blank_row(events=events))
+            else:
+                _write_lines(rows_text(rows, "csv" if kind == "csv" else "jsonl"), out)
         except ValueError as error:
             hint = "give the file that `bench` named"
             raise ExonerateError(f"`{file}`: {error}", hint) from error
     return exit_status.DONE
+
+
+def _write_lines(lines: Iterable[str], out: Path | None) -> None:
+    if out is None:
+        for line in lines:
+            click.echo(line)
+        return
+    try:
+        with out.open("w") as file:
+            file.writelines(f"{line}\n" for line in lines)
+    except OSError as error:
+        raise ExonerateError(
+            f"`{out}` cannot be written: {error.strerror}", "name another file"
+        ) from error
 
 
 @command.command("show")
