@@ -138,9 +138,8 @@ class _Session:
         self._body = body
         self.on_read: Callable[[int, Read], None] | None = None
         self._address = parse_address(session.url)
-        self._dialer = Dialer(
-            self._address, StampClock(), link=link, keepalive_s=session.tcp_keepalive_s
-        )
+        keepalive_s = session.tcp_keepalive_s
+        self._dialer = Dialer(self._address, StampClock(), link, keepalive_s=keepalive_s)
         self._connection: Connection | None = None
         self._conversation: Conversation | None = None
         # A missing key or extra is the operator's to add before anything is sent.
@@ -150,8 +149,9 @@ class _Session:
     async def play(self, vigil: _Vigil, give_up: asyncio.Event | None) -> None:
         """Every round, until one fails where that ends the session."""
         for round_number in range(1, self._session.rounds + 1):
-            if round_number > 1 and self._session.think_s > 0:
-                await asyncio.sleep(self._session.think_s)
+            pause_s = self._session.pause_before_s(round_number)
+            if pause_s > 0:
+                await asyncio.sleep(pause_s)
             if give_up is not None:
                 # What was set while nothing waited is not meant for the round to come.
                 give_up.clear()

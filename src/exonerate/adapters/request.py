@@ -25,7 +25,7 @@ class Request:
     target: str
     fields: tuple[tuple[str, str], ...]
     body: bytes
-    """Before it was framed."""
+    """The body before it was framed."""
 
 
 CHUNK_BYTES = 4096
@@ -54,16 +54,17 @@ def build_request(
     }
     headers.update(authorization(recipe))
     headers.update((name.lower(), value) for name, value in recipe.headers)
+    framed = body
     if recipe.chunked:
         headers.pop("content-length", None)
         headers["transfer-encoding"] = "chunked"
+        framed = _in_chunks(body)
     else:
         headers["content-length"] = str(len(body))
     target = address.target(recipe.path)
     lines = [f"POST {target} HTTP/1.1"]
     lines.extend(f"{name}: {value}" for name, value in headers.items())
     head = "\r\n".join([*lines, "", ""]).encode("latin-1", "replace")
-    framed = _in_chunks(body) if recipe.chunked else body
     return Request(head + framed, request_id, span_id, target, tuple(headers.items()), body)
 
 

@@ -21,7 +21,7 @@ from collections import deque
 
 from exonerate.adapters.address import Address
 from exonerate.adapters.clock import StampClock
-from exonerate.adapters.link import USUAL, Link
+from exonerate.adapters.link import Link
 from exonerate.adapters.socket_facts import SO_TIMESTAMPNS, ending_of
 from exonerate.adapters.tls import TlsBox, tls_context, tls_problem
 from exonerate.core.instant import NS_PER_S
@@ -240,12 +240,7 @@ class Dialer:
     """Opens connections to one address, numbered from 1."""
 
     def __init__(
-        self,
-        address: Address,
-        stamps: StampClock,
-        *,
-        link: Link = USUAL,
-        keepalive_s: float | None = None,
+        self, address: Address, stamps: StampClock, link: Link, *, keepalive_s: float | None = None
     ) -> None:
         self.address = address
         self._stamps = stamps

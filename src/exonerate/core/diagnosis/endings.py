@@ -45,6 +45,15 @@ def silence_s(round_: Round) -> float:
     return seconds_between(last, exchange.ended_ns)
 
 
+def longest_silence_s(round_: Round) -> float:
+    """The longest time without a token that the round lived through, before the first included."""
+    arrivals = round_.exchange.arrivals_ms
+    if not arrivals:
+        return round_.total_s
+    gaps = (later - earlier for earlier, later in pairwise(arrivals))
+    return max(arrivals[0], *gaps) / 1000 if len(arrivals) > 1 else arrivals[0] / 1000
+
+
 def ended_after(rounds: Sequence[Round]) -> str | None:
     """What the endings have in common: the same silence, the same total time, neither, or at once.
 

@@ -37,6 +37,9 @@ OTHER_HTTP = frozenset({"speaks-http2", "not-http2"})
 UNREAD = frozenset({"undecodable-coding", "oversized-body"})
 """What such an answer said is not known, so that nothing can be missed in it."""
 
+VICTIM_SHAPED = ("victim@", "control-")
+"""How the names of sessions begin that copy the victim: alone, or beside a varied one."""
+
 
 @dataclass(frozen=True, slots=True)
 class Round:
@@ -75,7 +78,7 @@ class Session:
     @property
     def victim_shaped(self) -> bool:
         """Whether this session copied the victim, alone or as the control of a variation."""
-        return self.plan.name.startswith(("victim@", "control-"))
+        return self.plan.name.startswith(VICTIM_SHAPED)
 
     @property
     def failed(self) -> Round | None:
