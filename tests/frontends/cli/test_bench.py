@@ -280,6 +280,7 @@ def test_failures_are_a_finding(capsys: pytest.CaptureFixture[str], tmp_path: Pa
         (["http://127.0.0.1:9"], "--model"),
         (["http://127.0.0.1:9", "-m", "m", "-C", "0"], "1,8,64"),
         (["http://127.0.0.1:9", "-m", "m", "--slo", "speed=1s"], "ttft"),
+        (["http://127.0.0.1:9", "-m", "m", "--ca", __file__], "PEM"),
         (["export", __file__], "bench"),
         (["export", __file__, "--format", "parquet"], "--out"),
         (["export", __file__, "--format", "parquet", "--out", "/no/such/folder/x"], "bench"),

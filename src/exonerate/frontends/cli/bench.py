@@ -19,10 +19,11 @@ import click
 from exonerate.adapters.clock import SystemClock
 from exonerate.adapters.engine_watch import EngineWatch
 from exonerate.adapters.engines.names import counter_reader
-from exonerate.adapters.link import check_load, link_of
+from exonerate.adapters.link import Link, check_load, link_of
 from exonerate.adapters.load import run_worker
 from exonerate.adapters.parquet_file import check_parquet, write_parquet
 from exonerate.adapters.request import authorization
+from exonerate.adapters.tls import tls_context
 from exonerate.adapters.tokenizer import EngineTokenizer
 from exonerate.core.deployment.model import Deployment
 from exonerate.core.deployment.parse import parse_deployment
@@ -211,7 +212,6 @@ async def _measure(
 def _options(given: dict[str, Any]) -> BenchOptions:
     """The options, with URL, model and metrics from the deployment file where there is one."""
     config, hop_name = given.pop("config"), given.pop("hop")
-    given["ca"] = str(given["ca"]) if given["ca"] else None
     if given["url"] is None:
         deployment = _deployment(config)
         hop = next((hop for hop in deployment.hops if hop_name in (None, hop.name)), None)
@@ -222,16 +222,24 @@ def _options(given: dict[str, Any]) -> BenchOptions:
             )
         link = link_of(hop, deployment.folder)
         check_load(link)
-        given["url"], given["ca"] = hop.url, given["ca"] or link.ca
+        given["url"], given["ca"] = hop.url, given["ca"] or (Path(link.ca) if link.ca else None)
         given["model"] = given["model"] or deployment.model
         engine = next((hop for hop in deployment.hops[::-1] if hop.metrics), None)
         given["metrics_url"] = given["metrics_url"] or (engine.metrics if engine else None)
         given["api_key_env"] = given["api_key_env"] or deployment.victim.api_key_env
+    given["ca"] = _checked_ca(given["ca"])
     if not given["model"] and given["body"] is None and given["replay"] is None:
         raise ExonerateError("no model is named", "add `--model NAME`")
     given["model"] = given["model"] or ""
     given["metrics_url"] = given["metrics_url"] or f"{given['url']}/metrics"
     return BenchOptions(**given)
+
+
+def _checked_ca(given: Path | None) -> str | None:
+    """The file of certificates, refused before any process is started where it holds none."""
+    if given is not None:
+        tls_context(Link(ca=str(given)))
+    return str(given) if given else None
 
 
 def _deployment(config: Path | None) -> Deployment:
