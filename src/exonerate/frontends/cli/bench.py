@@ -107,6 +107,7 @@ def run(**given: Any) -> int:
     exonerate bench http://127.0.0.1:8000 -m dsv4 -C 48,64,80,96 --duration 60s
     exonerate bench -c exonerate.toml --rate 2,4,8 --requests 500 --slo ttft=500ms
     exonerate bench http://127.0.0.1:8000 -m dsv4 -C 8 --session 6 --think 1s
+    exonerate bench https://inference.internal:8443 -m dsv4 -C 8 --ca ca.pem
     """
     files = {name: given.pop(name) for name in ("out", "markdown", "html")}
     as_json, quiet = given.pop("as_json"), given.pop("quiet")
