@@ -9,7 +9,11 @@ KERNELS_VENV := .venv-kernels
 KERNELS_BIN := $(KERNELS_VENV)/bin
 KERNELS_STAMP := $(KERNELS_VENV)/.installed
 
-.PHONY: demo test check check-wheel docs lab lab-ci lab-parts test-kernels compile-gate clean
+FUZZ_VENV := .venv-fuzz
+FUZZ_STAMP := $(FUZZ_VENV)/.installed
+SECONDS ?= 60
+
+.PHONY: demo test check check-wheel docs lab lab-ci lab-parts test-kernels compile-gate fuzz clean
 
 demo: $(STAMP)
 	$(BIN)/exonerate demo
@@ -53,6 +57,15 @@ test-kernels: $(KERNELS_STAMP)
 compile-gate: $(KERNELS_STAMP)
 	$(KERNELS_BIN)/python -m exonerate.kernels.compile_gate
 	$(KERNELS_BIN)/python -m pytest tests/kernels/test_compile_gate.py
+
+# Searches the parsers of the wire with coverage as the guide, a minute for each; not in `make test`,
+# which feeds them the seeds and what hypothesis makes of those.
+fuzz: $(FUZZ_STAMP)
+	$(FUZZ_VENV)/bin/python scripts/fuzz_parsers.py --seconds $(SECONDS)
+
+$(FUZZ_STAMP): pyproject.toml constraints.txt constraints-fuzz.txt
+	scripts/setup-fuzz $(PYTHON) $(FUZZ_VENV)
+	touch $(FUZZ_STAMP)
 
 $(KERNELS_STAMP): pyproject.toml constraints.txt constraints-kernels.txt
 	scripts/setup-kernels $(PYTHON) $(KERNELS_VENV)

@@ -315,13 +315,18 @@ def snapshot_taker() -> SnapshotTaker:
 
 
 def page_reader(deployment: Deployment | None = None) -> PageReader:
-    """GETs small pages, of the hops of a deployment with the certificates that count there."""
+    """GETs small pages, of the hops of a deployment with the certificates that count there.
+
+    Raises:
+        ExonerateError: the file that a hop names for them cannot be used.
+    """
     if deployment is None:
         return get_page
     found: dict[str, str] = {}
     for hop in deployment.hops:
-        ca = link_of(hop, deployment.folder).ca
-        if ca is not None:
+        link = link_of(hop, deployment.folder)
+        if (ca := link.ca) is not None:
+            tls_context(link)
             urls = (hop.url, hop.metrics, hop.health)
             found |= {parse_address(url).authority: ca for url in urls if url}
     return partial(get_page, cas=found)

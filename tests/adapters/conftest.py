@@ -6,7 +6,7 @@ import asyncio
 import socket
 import struct
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
 import orjson
@@ -122,7 +122,9 @@ async def serve(script: Script) -> AsyncIterator[Served]:
     finally:
         server.close()
         for peer in peers:
-            peer.writer.transport.abort()
+            # A transport that closed while it still wrote cannot be aborted any more.
+            with suppress(AttributeError):
+                peer.writer.transport.abort()
         await server.wait_closed()
 
 

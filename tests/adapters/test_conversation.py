@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from h2.config import H2Configuration
@@ -20,9 +20,13 @@ from h2.events import RequestReceived
 from h2.settings import SettingCodes
 from tests.support.certificates import Authority, authority_in
 
+from exonerate.adapters.address import parse_address
 from exonerate.adapters.clock import SystemClock
+from exonerate.adapters.conversation import Http2Conversation
 from exonerate.adapters.link import USUAL, Link
 from exonerate.adapters.prober import play_session
+from exonerate.adapters.request import build_request
+from exonerate.adapters.transport import Connection, ConnectionLost
 from exonerate.core.scene import ProbeSession, PromptRecipe, RequestRecipe
 from exonerate.core.wire.exchange import Exchange
 from exonerate.errors import ExonerateError
@@ -381,3 +385,42 @@ def test_over_tls_http2_must_be_chosen(authority: Authority) -> None:
     assert seen[0].end == "hXK"
     assert seen[0].error is not None
     assert "`http` of the hop" in seen[0].error
+
+
+class Unreading:
+    """A connection to a hop that has stopped reading."""
+
+    def __init__(self) -> None:
+        self.written_ns: int | None = None
+        self.unsent_bytes = 0
+
+    def send(self, content: bytes) -> None:
+        """What is sent stays here."""
+        self.unsent_bytes += len(content)
+
+    send_more = send
+
+
+def test_a_hop_that_wants_answers_and_reads_none_is_left(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A flood of pings ends the exchange as a breach, before it fills the memory."""
+    monkeypatch.setattr("exonerate.adapters.conversation.UNREAD_ANSWERS_BYTES_MAX", 10_000)
+    connection = Unreading()
+    conversation = Http2Conversation(cast("Connection", connection), "http")
+    recipe = session_at("http://127.0.0.1:9").request
+    reader = conversation.begin(build_request(parse_address("http://h"), recipe, b"{}"))
+    server = H2Connection(H2Configuration(client_side=False))
+    server.initiate_connection()
+    reader.feed(bytes(server.data_to_send()))
+    ping = b"\0\0\x08\x06\0\0\0\0\0" + bytes(8)
+
+    def flood() -> None:
+        for _ in range(2000):
+            reader.feed(ping)
+            conversation.keep_up()
+
+    with pytest.raises(ConnectionLost, match="reads none") as caught:
+        flood()
+    assert caught.value.ending == "broken"
+    assert connection.unsent_bytes < 20_000

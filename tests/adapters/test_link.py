@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from exonerate.adapters.link import Link, check_load, link_of
-from exonerate.core.deployment.model import Hop
+from exonerate.compose import check_victim, page_reader
+from exonerate.core.deployment.model import Deployment, Hop
 from exonerate.core.deployment.parse import parse_deployment
 from exonerate.errors import ExonerateError
 
@@ -62,3 +64,14 @@ def test_load_is_not_sent_to_a_hop_of_http2_alone() -> None:
     with pytest.raises(ExonerateError, match=r"HTTP/1\.1") as caught:
         check_load(Link(http="2"))
     assert "hop behind it" in caught.value.hint
+
+
+@pytest.mark.parametrize("use", [page_reader, check_victim])
+def test_a_missing_certificate_is_named_before_anything_is_asked(
+    use: Callable[[Deployment], object], tmp_path: Path
+) -> None:
+    """Metrics and probes alike: the operator hears of the file, not of a failed handshake."""
+    text = TEXT % 'ca = "nope.pem"'
+    deployment = parse_deployment(text, path="exonerate.toml", folder=str(tmp_path))
+    with pytest.raises(ExonerateError, match=r"nope\.pem` does not exist"):
+        use(deployment)

@@ -157,6 +157,15 @@ def test_an_http_error_is_a_row_with_its_end_code(scripted: Start) -> None:
     assert all(row[1] is None for row in event["rows"])
 
 
+def test_a_coding_that_cannot_be_read_is_noted(scripted: Start) -> None:
+    """Answers in a coding that was not offered are not complete, and the result says why."""
+    head = STREAM_HEAD.replace(b"\r\n\r\n", b"\r\nContent-Encoding: compress\r\n\r\n")
+    event, _ = play(scripted, answers(head + chunk(b"\x1f\x9d") + b"0\r\n\r\n"), requests=4)
+    assert ends(event) == ["---"] * 4
+    (note,) = event["instrument"]["notes"]
+    assert "`compress`" in note
+
+
 def test_a_refused_connection_is_a_row(unused_port: int) -> None:
     """Nobody listening gives rows of refused connections, and the run ends."""
     cell = cell_at(f"http://127.0.0.1:{unused_port}", requests=4)

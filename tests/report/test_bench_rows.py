@@ -7,8 +7,15 @@ import io
 import json
 from array import array
 
-from exonerate.core.workload.result_blocks import COMPLETE, CoalescedRead, RequestRecord
-from exonerate.report.bench_rows import event_rows, request_row, rows_text
+from exonerate.core.workload.result_blocks import (
+    COMPLETE,
+    MAGIC,
+    CoalescedRead,
+    RequestRecord,
+    encode_json,
+    encode_request,
+)
+from exonerate.report.bench_rows import blank_row, event_rows, raw_rows, request_row, rows_text
 
 
 def record() -> RequestRecord:
@@ -50,3 +57,14 @@ def test_csv_and_json_hold_the_same() -> None:
     as_csv = list(csv.DictReader(io.StringIO("\n".join(rows_text(rows, "csv")))))
     assert as_json == rows
     assert [row["index"] for row in as_csv] == ["7", "7"]
+
+
+def test_a_result_gives_its_header_and_its_rows() -> None:
+    """Requests or events, in the columns that an empty result has too."""
+    content = MAGIC + encode_json({"type": "header", "url": "u"}) + encode_request(record())
+    header, rows = raw_rows(io.BytesIO(content), events=False)
+    assert header["url"] == "u"
+    assert [list(row) for row in rows] == [list(blank_row(events=False))]
+    _, events = raw_rows(io.BytesIO(content), events=True)
+    assert [list(row) for row in events] == [list(blank_row(events=True))] * 3
+    assert list(raw_rows(io.BytesIO(MAGIC), events=False)[1]) == []

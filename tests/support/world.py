@@ -117,6 +117,8 @@ class Answer:
     cut: bool = False
     lost_ending: bool = False
     defects: tuple[str, ...] = ()
+    error: str | None = None
+    """What broke a TLS handshake, or which other protocol the hop speaks; goes with status None."""
     text: str = ""
     """What the answer says, where that matters."""
     reaches: str | None = None
@@ -375,9 +377,16 @@ def _exchange(
             text_prefixes=told.prefixes,
             defects=answer.defects,
         ),
-        end="cZH" if given_up != "no" else "---" if whole else "hFD",
+        end=_end(answer, given_up, whole=whole),
+        error=answer.error,
         given_up=given_up,  # type: ignore[arg-type]  # one of its words
     )
+
+
+def _end(answer: Answer, given_up: str, *, whole: bool) -> str:
+    if answer.error is not None:
+        return "hXK"
+    return "cZH" if given_up != "no" else "---" if whole else "hFD"
 
 
 def locate_in(

@@ -5,13 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from exonerate.adapters.request import Request
-from exonerate.adapters.transport import Connection
+from exonerate.adapters.transport import Connection, ConnectionLost
 from exonerate.core.wire.answer import PartReader
 from exonerate.core.wire.end_codes import Ending
 from exonerate.core.wire.recorder import ExchangeRecorder
 
 if TYPE_CHECKING:
     from exonerate.core.wire.http2 import Http2Answer
+
+
+UNREAD_ANSWERS_BYTES_MAX = 1024 * 1024
+"""A flood of pings or settings is answered until this much of the answers lies unread."""
 
 
 class Conversation(Protocol):
@@ -92,6 +96,7 @@ class Http2Conversation:
         self._scheme = scheme
         self._wire = Http2Wire()
         self._written_ns: int | None = None
+        self._request_bytes = 0
         self._answer: Http2Answer | None = None
 
     @property
@@ -134,13 +139,20 @@ class Http2Conversation:
             (":path", request.target),
         )
         self._written_ns = None
+        self._request_bytes = len(request.content)
         self._answer = self._wire.request(pseudo, request.fields, request.body)
         self._connection.send(self._wire.outgoing())
         return self._answer
 
     def keep_up(self) -> None:
-        """Acknowledge, and send on what a wider window lets out."""
+        """Acknowledge, and send on what a wider window lets out.
+
+        Raises:
+            ConnectionLost: the hop wants ever more acknowledgements and reads none.
+        """
         _ = self.written_ns
+        if self._connection.unsent_bytes > self._request_bytes + UNREAD_ANSWERS_BYTES_MAX:
+            raise ConnectionLost("broken", "the hop wants acknowledgements and reads none")
         if outgoing := self._wire.outgoing():
             self._connection.send_more(outgoing)
 

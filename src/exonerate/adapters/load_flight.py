@@ -136,8 +136,10 @@ class Flight:
         )
 
     def _end_code(self, facts: AnswerFacts, record: RequestRecord) -> str:
-        # Bytes that looked like the end and were none, or a rule that was broken.
-        broken = self.ending == "framed" and (facts.broken or not facts.body_complete)
+        # Bytes that looked like the end and were none, or a rule that was broken; it may have been
+        # broken in the middle of a stream, which is looked at only when all is over.
+        unsound = facts.broken or (self.ending == "framed" and not facts.body_complete)
+        broken = unsound and self.ending in ("framed", "given-up")
         last_ns = record.last_byte_ns or record.begun_ns
         return end_code(
             Circumstances(

@@ -286,7 +286,14 @@ class LoadLoop:
         record = flight.record(self._stamps.offset_ns)
         self.facts.events += record.events
         self.facts.failed += not record.complete
+        if not record.complete:
+            self._note_unread(flight)
         self._write(record)
+
+    def _note_unread(self, flight: Flight) -> None:
+        unread = flight.answer.unread
+        if unread is not None and unread not in self.facts.notes:
+            self.facts.notes.append(unread)
 
     # Sending.
 

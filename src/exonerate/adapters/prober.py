@@ -228,10 +228,7 @@ class _Session:
         while True:
             recorder.written_ns = conversation.written_ns
             while (read := connection.take_read()) is not None:
-                recorder.read(read)
-                conversation.keep_up()
-                if self.on_read is not None:
-                    self.on_read(recorder.round_number, read)
+                await self._take(read, conversation, recorder)
             if conversation.ending is not None:
                 return conversation.ending
             if recorder.finished:
@@ -242,6 +239,17 @@ class _Session:
             if connection.lost is not None:
                 raise connection.lost
             await connection.change()
+
+    async def _take(
+        self, read: Read, conversation: Conversation, recorder: ExchangeRecorder
+    ) -> None:
+        recorder.read(read)
+        conversation.keep_up()
+        if self.on_read is not None:
+            self.on_read(recorder.round_number, read)
+        if not recorder.finished:
+            # A flood must not keep the deadline from ending the round.
+            await asyncio.sleep(0)
 
     async def _connect(self, recorder: ExchangeRecorder) -> tuple[Connection, Conversation]:
         """The kept connection where it is still good, else a new one."""
@@ -295,5 +303,7 @@ class _Session:
     def _given_up(self, recorder: ExchangeRecorder, given_up: GivenUp) -> Exchange:
         ended_ns = self._clock.now()
         held_up = self._conversation.held_up if self._conversation else None
+        if self._connection is not None and self._connection.reads:
+            recorder.unread_since(self._connection.reads[-1].stamp_ns)
         self.close()
         return recorder.ended("given-up", ended_ns, given_up=given_up, error=held_up)

@@ -97,6 +97,11 @@ class Connection:
         """What the TLS handshake chose; None without TLS."""
         return self._tls.protocol if self._tls else None
 
+    @property
+    def unsent_bytes(self) -> int:
+        """What the kernel has not taken yet."""
+        return len(self._unsent)
+
     async def end_sending(self) -> None:
         """Send FIN once everything is written, and go on reading; not under TLS."""
         assert self._tls is None

@@ -148,6 +148,10 @@ def _hop_section(hop: Hop, view: HopView) -> str:
         f"role = {_quoted(hop.role)}    # proxy | router | prefill | decode | engine",
         f"url = {_quoted(hop.url)}",
     ]
+    if hop.url.startswith("https:"):
+        lines.append(
+            '# ca = "ca.pem"    # the certificate of a private authority that signed its own'
+        )
     if view.engine is not None:
         lines.append(f"metrics = {_quoted(str(hop.metrics))}    # speaks as {view.engine}")
     elif hop.role == "engine":

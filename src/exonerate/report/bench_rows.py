@@ -5,21 +5,35 @@ from __future__ import annotations
 import csv
 import io
 import json
+from array import array
 from collections.abc import Iterable, Iterator
-from typing import Literal, TypeAlias
+from itertools import chain
+from typing import BinaryIO, Literal, TypeAlias
 
-from exonerate.core.json_types import Json
+from exonerate.core.json_types import Json, JsonObject
 from exonerate.core.workload.result_blocks import (
     KERNEL_STAMPS,
     RESENT,
     WARM_UP,
     RequestRecord,
+    read_blocks,
 )
 
 Format: TypeAlias = Literal["csv", "jsonl"]
 
 FLAGS = {"warm_up": WARM_UP, "resent": RESENT, "kernel_stamps": KERNEL_STAMPS}
 STAMPS = ("intended", "begun", "written", "first_byte", "first_token", "last_byte", "ended")
+
+
+def raw_rows(result: BinaryIO, *, events: bool) -> tuple[JsonObject, Iterator[dict[str, Json]]]:
+    """The header of a result, and a row for each request or event; ValueError for no result."""
+    blocks = read_blocks(result)
+    first = next(blocks, {})
+    header = {} if isinstance(first, RequestRecord) else first
+    records = (block for block in chain([first], blocks) if isinstance(block, RequestRecord))
+    if events:
+        return header, (row for record in records for row in event_rows(record))
+    return header, (request_row(record) for record in records)
 
 
 def request_row(record: RequestRecord) -> dict[str, Json]:
@@ -65,6 +79,12 @@ def event_rows(record: RequestRecord) -> Iterator[dict[str, Json]]:
             "arrival_ns": arrival_ns,
             "earliest_ns": None if span_ns is None else arrival_ns - span_ns,
         }
+
+
+def blank_row(*, events: bool) -> dict[str, Json]:
+    """A row of no request: which columns there are, also in a result that has none."""
+    record = RequestRecord(gaps_ns=array("I", [0]), lateness_us=array("H"))
+    return next(event_rows(record)) if events else request_row(record)
 
 
 def rows_text(rows: Iterable[dict[str, Json]], kind: Format) -> Iterator[str]:

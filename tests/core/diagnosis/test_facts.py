@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from exonerate.core.diagnosis.facts import outcome_of
@@ -30,3 +32,14 @@ def test_a_garbled_coding_is_a_corrupt_answer() -> None:
     """Bytes that are not in the coding their head names were damaged on the way."""
     assert outcome_of(answered("invalid-coding", done_seen=False), None) == "corrupt"
     assert outcome_of(answered("cut-coding", done_seen=False), None) == "lost-ending"
+
+
+@pytest.mark.parametrize(
+    ("end", "error"), [("hXK", "its certificate was refused"), ("hXH", "speaks-http2")]
+)
+def test_a_probe_that_could_not_ask_has_seen_nothing(end: str, error: str) -> None:
+    """TLS that fails and another version of HTTP are no answer of the hop to the victim's shape."""
+    seen = replace(answered(done_seen=False), status=None, body_complete=False, end=end)
+    assert outcome_of(replace(seen, error=error), None) == "unfinished"
+    assert outcome_of(replace(seen, end="hFH"), None) == "no-answer"
+    assert outcome_of(replace(seen, connected_ns=None), None) == "no-connect"

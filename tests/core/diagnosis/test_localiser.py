@@ -180,3 +180,20 @@ def test_what_every_entry_shows_alike_is_never_blamed_on_a_box(
     answer: Any = locate_in(world)
     for fault in answer["faults"]:
         assert fault["layer"] == "engine", answer["paragraph"]
+
+
+@pytest.mark.parametrize(
+    ("error", "step"),
+    [
+        ("the certificate has expired: it must be renewed at the hop", "has expired"),
+        ("speaks-http2", 'set `http = "2"`'),
+        ("not-http2", "take `http` out"),
+    ],
+)
+def test_a_hop_that_no_probe_could_ask_is_not_accused(error: str, step: str) -> None:
+    """A handshake that fails, or another HTTP, says nothing of a hang; the next step says what."""
+    answer = locate_in(World(lambda _: Answer(status=None, error=error)))
+    assert (answer["outcome"], answer["faults"]) == ("insufficient_evidence", [])
+    steps: Any = answer["next"]
+    assert [line.partition(":")[0] for line in steps] == ["`edge`", "`inner`", "`engine`"]
+    assert step in steps[0]

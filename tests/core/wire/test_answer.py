@@ -51,6 +51,23 @@ def test_events_under_another_content_type_are_read() -> None:
     assert reader.done_said
 
 
+@pytest.mark.parametrize("mark", [b"", b"\n", b"\xef\xbb\xbf"])
+def test_a_mislabelled_stream_is_known_however_it_is_cut(mark: bytes) -> None:
+    """The first bytes decide, also where they come one by one."""
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n"
+    reader, counts = read(head, *[bytes([byte]) for byte in mark + WORD + DONE])
+    assert sum(counts) == 1
+    assert reader.done_said
+
+
+@pytest.mark.parametrize("body", [b"", b"{}", b"a", b": x"])
+def test_a_body_of_a_few_bytes_is_read(body: bytes) -> None:
+    """An answer that is over before it could be told what it is is read all the same."""
+    reader, _ = read(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+    assert reader.body_complete
+    assert reader.facts().defects == (() if body in (b"", b"{}") else ("invalid-json",))
+
+
 def test_a_page_instead_of_an_answer_is_named() -> None:
     """An HTML page under status 200 is a defect of the answer."""
     reader, _ = read(b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n<html>")

@@ -13,7 +13,7 @@ from exonerate.core.wire.code_words import code_word
 from exonerate.core.wire.content import ContentReader
 from exonerate.core.wire.dialects import Dialect, dialect_of_path
 from exonerate.core.wire.exchange import ContentFacts
-from exonerate.core.wire.sse import SseEvent
+from exonerate.core.wire.sse import EventReader, SseEvent
 
 
 def read(dialect: Dialect, *events: Any) -> tuple[list[bool], ContentFacts]:
@@ -46,6 +46,10 @@ def test_role_only_deltas_are_not_meaningful() -> None:
         {"refusal": "no"},
         {"tool_calls": [{"index": 0, "function": {"name": "f", "arguments": ""}}]},
         {"tool_calls": [{"index": 0, "function": {"arguments": "{"}}]},
+        {"tool_calls": [{"index": 0, "custom": {"input": "x"}}]},
+        {"function_call": {"name": "f", "arguments": ""}},
+        {"content": [{"type": "text", "text": "so"}]},
+        {"content": [{"type": "thinking", "thinking": [{"type": "text", "text": "so"}]}]},
     ],
 )
 def test_reasoning_and_tool_calls_are_meaningful(fields: dict[str, Any]) -> None:
@@ -59,6 +63,72 @@ def test_usage_and_finish_are_kept() -> None:
     _, facts = read("chat", delta(content="hi"), FINISH, usage, b"[DONE]")
     assert (facts.prompt_tokens, facts.completion_tokens) == (5, 1)
     assert (facts.finish_reason, facts.done_seen, facts.defects) == ("stop", True, ())
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"role": "assistant"},
+        {"content": None, "reasoning_content": None, "refusal": None, "tool_calls": None},
+        {"content": "", "tool_calls": []},
+        {"content": []},
+        {"function_call": None},
+        {"tool_calls": [{"index": 0, "function": {"arguments": ""}}]},
+    ],
+)
+def test_announcements_are_no_token(fields: dict[str, Any]) -> None:
+    """A role, or a field that is there and empty, is not the first token."""
+    assert read("chat", delta(**fields))[0] == [False]
+
+
+def test_signs_of_life_that_look_alike_are_no_defect() -> None:
+    """Pings, and empty deltas of tokens that are no whole character yet, may come in a row."""
+    ping = {"type": "ping"}
+    assert read("messages", ping, ping, ping)[1].defects == ()
+    assert read("chat", delta(content=""), delta(content=""))[1].defects == ()
+
+
+def test_a_done_after_the_end_of_another_dialect_is_no_defect() -> None:
+    """Some gateways send `[DONE]` everywhere; twice is once too often."""
+    assert read("messages", {"type": "message_stop"}, b"[DONE]")[1].defects == ()
+    twice = read("messages", {"type": "message_stop"}, b"[DONE]", b"[DONE]")[1]
+    assert twice.defects == ("duplicated-event",)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["\u2028", "\u0085", "\x0b", "\x0c", "\x1c", "\u00e9", "\U0001f600", "\\r\\n", "\x00"],
+)
+def test_characters_that_some_programs_take_for_line_ends_do_not_cut_an_event(text: str) -> None:
+    """Only CR and LF end a line of a stream; whatever else stands in a text belongs to it."""
+    raw = orjson.dumps(delta(content=f"a{text}b"))
+    for name in (b"", b"event: message\r\n"):
+        body = name + b"data: " + raw + b"\r\n\r\n"
+        for step in (1, len(body)):
+            events = EventReader()
+            found = [
+                event
+                for at in range(0, len(body), step)
+                for event in events.feed(body[at : at + step])
+            ]
+            assert [event.data for event in found] == [raw]
+    facts = read("chat", raw)[1]
+    assert (facts.meaningful_events, facts.defects) == (1, ())
+
+
+def test_text_in_another_charset_is_damage() -> None:
+    """A stream is UTF-8 whatever its head says; a hop that recoded it has changed it."""
+    latin = orjson.dumps(delta(content="caf\u00e9")).decode().encode("latin-1")
+    assert read("chat", latin)[1].defects == ("invalid-utf8",)
+
+
+def test_a_byte_order_mark_before_a_whole_answer_is_borne() -> None:
+    """It is not allowed there, and every client skips it."""
+    reader = ContentReader("chat")
+    assert reader.whole(
+        b"\xef\xbb\xbf" + orjson.dumps({"choices": [{"message": {"content": "a"}}]})
+    )
+    assert reader.facts().defects == ()
 
 
 def test_the_hash_does_not_depend_on_how_the_text_was_cut() -> None:
@@ -112,23 +182,55 @@ def test_responses_are_read() -> None:
     meaningful, facts = read(
         "responses",
         {"type": "response.created", "response": {}},
+        {"type": "response.output_item.added", "item": {"type": "function_call", "name": "f"}},
         {"type": "response.reasoning_text.delta", "delta": "hm"},
+        {"type": "response.reasoning_summary_text.delta", "delta": "hm"},
         {"type": "response.output_text.delta", "delta": "hi"},
+        {"type": "response.refusal.delta", "delta": "no"},
         {"type": "response.function_call_arguments.delta", "delta": "{"},
+        {"type": "response.custom_tool_call_input.delta", "delta": "x"},
+        {"type": "response.output_text.done", "text": "hi"},
         done,
     )
-    assert meaningful == [False, True, True, True, False]
+    assert meaningful == [False, False, True, True, True, True, True, True, False, False]
     assert (facts.prompt_tokens, facts.completion_tokens, facts.done_seen) == (4, 2, True)
+    assert facts.finish_reason == "completed"
+
+
+def test_a_responses_stream_that_was_cut_by_its_limit_says_so() -> None:
+    """The reason stands beside the status, and is the better one."""
+    response = {"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}
+    _, facts = read("responses", {"type": "response.incomplete", "response": response})
+    assert (facts.finish_reason, facts.done_seen) == ("max_output_tokens", True)
+
+
+def test_a_responses_stream_that_failed_is_an_error() -> None:
+    """It is over, and not done."""
+    response = {"status": "failed", "error": {"code": "server_error"}}
+    _, facts = read("responses", {"type": "response.failed", "response": response})
+    assert (facts.defects, facts.done_seen) == (("error-event",), False)
 
 
 def test_messages_are_read() -> None:
     """A messages stream has block deltas and ends by `message_stop`."""
     meaningful, facts = read(
         "messages",
-        {"type": "message_start", "message": {"usage": {"input_tokens": 4}}},
+        {
+            "type": "message_start",
+            "message": {"usage": {"input_tokens": 1, "cache_read_input_tokens": 3}},
+        },
+        {"type": "content_block_start", "content_block": {"type": "thinking", "thinking": ""}},
         {"type": "content_block_delta", "delta": {"type": "thinking_delta", "thinking": "hm"}},
-        {"type": "content_block_delta", "delta": {"type": "text_delta", "text": "hi"}},
+        {"type": "content_block_delta", "delta": {"type": "signature_delta", "signature": "x"}},
+        {"type": "content_block_stop"},
+        {"type": "content_block_start", "content_block": {"type": "text", "text": "h"}},
+        {"type": "content_block_delta", "delta": {"type": "text_delta", "text": "i"}},
         {"type": "ping"},
+        {"type": "content_block_start", "content_block": {"type": "tool_use", "name": "f"}},
+        {
+            "type": "content_block_delta",
+            "delta": {"type": "input_json_delta", "partial_json": "{"},
+        },
         {
             "type": "message_delta",
             "delta": {"stop_reason": "end_turn"},
@@ -136,7 +238,7 @@ def test_messages_are_read() -> None:
         },
         {"type": "message_stop"},
     )
-    assert meaningful == [False, True, True, False, False, False]
+    assert meaningful == [i in (2, 5, 6, 9) for i in range(12)]
     assert (facts.prompt_tokens, facts.completion_tokens) == (4, 9)
     assert (facts.finish_reason, facts.done_seen) == ("end_turn", True)
 
@@ -149,10 +251,16 @@ WHOLE: list[tuple[Dialect, Any]] = [
         {"output": [{"content": [{"type": "output_text", "text": "hi"}]}], "status": "completed"},
     ),
     ("messages", {"content": [{"type": "text", "text": "hi"}], "stop_reason": "end_turn"}),
+    ("chat", {"choices": [{"message": {"tool_calls": [{"function": {"name": "hi"}}]}}]}),
+    ("chat", {"choices": [{"message": {"content": None, "reasoning_content": "hi"}}]}),
+    ("responses", {"output": [{"type": "reasoning", "summary": [{"text": "hi"}]}]}),
+    ("responses", {"output": [{"content": [{"type": "refusal", "refusal": "hi"}]}]}),
+    ("responses", {"output": [{"type": "function_call", "name": "f", "arguments": "{}"}]}),
+    ("messages", {"content": [{"type": "tool_use", "name": "hi", "input": {}}]}),
 ]
 
 
-@pytest.mark.parametrize(("dialect", "value"), WHOLE, ids=[dialect for dialect, _ in WHOLE])
+@pytest.mark.parametrize(("dialect", "value"), WHOLE)
 def test_whole_answers_are_read(dialect: Dialect, value: Any) -> None:
     """An unstreamed answer is one meaningful thing, and it is over."""
     reader = ContentReader(dialect)

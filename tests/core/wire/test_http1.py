@@ -171,6 +171,30 @@ def test_interim_answers_are_skipped() -> None:
     assert (head.status, end, reader.interim_answers) == (200, End(), 1)
 
 
+@pytest.mark.parametrize("blank", [b"\r\n", b"\n", b"\r\r\n", b"\r\n\r\n"])
+def test_empty_lines_before_an_answer_are_skipped(blank: bytes) -> None:
+    """However many and wherever they are cut, they take nothing of the answer with them."""
+    for read in (read_whole, read_bytewise):
+        head, end = read(blank + OK + b"Content-Length: 0\r\n\r\n")
+        assert isinstance(head, Head)
+        assert end == End()
+    assert why_broken(b"\rXTTP/1.1 200 OK\r\n\r\n") == "not-http"
+    assert why_broken(b"\rXHTTP/1.1 200 OK\r\n\r\n") == "not-http"
+
+
+def test_nothing_is_counted_after_a_breach() -> None:
+    """What follows a breach is not read, so that it is no excess either."""
+    reader = ResponseReader()
+    assert reader.feed(b"garbage") == [Broken("not-http")]
+    assert reader.feed(b"more") == []
+
+
+def test_a_hop_of_http2_is_told_from_garbage() -> None:
+    """It begins with its settings, which are for nobody who asked in HTTP/1.1."""
+    assert why_broken(b"\0\0\x12\x04\0\0\0\0\0" + bytes(18)) == "speaks-http2"
+    assert why_broken(b"\0\0\x12\x04\0\0\0\0\x01") == "not-http"
+
+
 def test_trailers_and_extensions_are_tolerated() -> None:
     """Chunk extensions and trailers belong to the framing, not to the body."""
     content = OK + b"Transfer-Encoding: chunked\r\n\r\n3;a=b\r\nabc\r\n0\r\nX-Sum: 1\r\n\r\n"

@@ -50,6 +50,12 @@ def test_garbage_never_raises(garbage: bytes) -> None:
     assert read_cut(garbage, []) == read_cut(garbage, [1] * len(garbage))
 
 
+@pytest.mark.parametrize("cuts", [[], [8], [8, 1], [8, 1, 1], [1] * 20])
+def test_a_blank_line_behind_a_cut_line_end_ends_its_event(cuts: list[int]) -> None:
+    """CR and LF of one line end may come apart, and the next LF is a line end of its own."""
+    assert read_cut(b"data: a\r\n\ndata: b\n\n", cuts) == [SseEvent(b"a"), SseEvent(b"b")]
+
+
 def test_comments_are_counted_and_are_no_events() -> None:
     """Heartbeats are seen and are not mistaken for events."""
     reader = EventReader()

@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet
 import pytest
 
 from exonerate.frontends.cli.main import main
@@ -205,7 +206,16 @@ def test_the_raw_records_come_out_again(capsys: pytest.CaptureFixture[str], tmp_
     rows = list(csv.DictReader(io.StringIO(text)))
     assert [row["end"] for row in rows] == ["ok"] * 8
     _, text, _ = invoke(capsys, "export", str(out), "--events", "--format", "jsonl")
-    assert len([json.loads(line) for line in text.splitlines()]) == 40
+    events = [json.loads(line) for line in text.splitlines()]
+    assert len(events) == 40
+    parquet, lines = tmp_path / "run.parquet", tmp_path / "run.csv"
+    status, text, _ = invoke(
+        capsys, "export", str(out), "--events", "--format", "parquet", "--out", str(parquet)
+    )
+    assert (status, text) == (0, "")
+    assert pyarrow.parquet.read_table(parquet).to_pylist() == events
+    invoke(capsys, "export", str(out), "--out", str(lines))
+    assert list(csv.DictReader(io.StringIO(lines.read_text()))) == rows
     _, text, _ = invoke(capsys, "show", str(out), "--json")
     assert json.loads(text)["cells"] == answer["cells"]
 
@@ -270,7 +280,10 @@ def test_failures_are_a_finding(capsys: pytest.CaptureFixture[str], tmp_path: Pa
         (["http://127.0.0.1:9"], "--model"),
         (["http://127.0.0.1:9", "-m", "m", "-C", "0"], "1,8,64"),
         (["http://127.0.0.1:9", "-m", "m", "--slo", "speed=1s"], "ttft"),
+        (["http://127.0.0.1:9", "-m", "m", "--ca", __file__], "PEM"),
         (["export", __file__], "bench"),
+        (["export", __file__, "--format", "parquet"], "--out"),
+        (["export", __file__, "--format", "parquet", "--out", "/no/such/folder/x"], "bench"),
     ],
 )
 def test_a_mistake_is_explained(

@@ -34,6 +34,7 @@ CONTENT_FAULTS = frozenset(
     {"invalid-utf8", "invalid-json", "framing-in-body", "duplicated-event", "special-token",
      "text-after-finish", "invalid-coding", FOREIGN, GARBLED}
 )  # fmt: skip
+OTHER_HTTP = frozenset({"speaks-http2", "not-http2"})
 UNREAD = frozenset({"undecodable-coding", "oversized-body"})
 """What such an answer said is not known, so that nothing can be missed in it."""
 
@@ -216,6 +217,8 @@ def outcome_of(exchange: Exchange, stall_s: float | None, tokens_max: int = 0) -
     """How one exchange went; `stall_s` is the wait above which an answer counts as slow."""
     if exchange.given_up == "interrupted":
         return "unfinished"
+    if no_common_language(exchange):
+        return "unfinished"
     if exchange.connected_ns is None and exchange.connection.request_number == 1:
         return "no-connect"
     if exchange.given_up != "no":
@@ -225,6 +228,15 @@ def outcome_of(exchange: Exchange, stall_s: float | None, tokens_max: int = 0) -
     if exchange.status >= 400:
         return "refused" if exchange.status < 500 else "server-error"
     return _outcome_of_answer(exchange, stall_s, tokens_max)
+
+
+def no_common_language(exchange: Exchange) -> bool:
+    """The probe never came to ask: TLS was refused on either side, or another HTTP is spoken.
+
+    That is seldom what the victim meets, and no class of fault is about it.
+    """
+    handshake = exchange.end == "hXK" and exchange.connected_ns is not None
+    return handshake or exchange.error in OTHER_HTTP
 
 
 def _outcome_of_answer(exchange: Exchange, stall_s: float | None, tokens_max: int) -> Outcome:

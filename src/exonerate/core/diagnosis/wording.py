@@ -9,7 +9,7 @@ from exonerate.core.deployment.topology import entry_hop, is_engine, probeable
 from exonerate.core.diagnosis.axes.axis import Axis
 from exonerate.core.diagnosis.axes.registry import axis_of
 from exonerate.core.diagnosis.details import settings_of
-from exonerate.core.diagnosis.facts import Facts
+from exonerate.core.diagnosis.facts import Facts, no_common_language
 from exonerate.core.diagnosis.judgement import Judgement
 from exonerate.core.diagnosis.observables import victim_sessions
 from exonerate.core.diagnosis.suspect import Observation
@@ -214,6 +214,9 @@ def suggestions(judgement: Judgement, outcome: str) -> list[str]:
         ]
     if outcome == "no_fault":
         return list(suspect.suspect_class.settings)
+    apart = list(_language_hints(judgement))
+    if apart:
+        return apart
     believable = [r.suspect.id for r in judgement.ratings[:3] if r.posterior > 0.01]
     steps = list(_status_hints(judgement))
     if believable and not steps:
@@ -243,6 +246,23 @@ def _status_hints(judgement: Judgement) -> Iterator[str]:
         hint = _STATUS_HINTS.get(statuses.pop())
         if hint is not None:
             yield hint
+
+
+def _language_hints(judgement: Judgement) -> Iterator[str]:
+    """What kept the probes from asking at all, once for each hop."""
+    seen: dict[tuple[str, str], None] = {}
+    for session in judgement.facts.sessions:
+        for round_ in session.rounds:
+            if no_common_language(round_.exchange) and round_.exchange.error:
+                seen.setdefault((session.hop, round_.exchange.error))
+    for hop, error in seen:
+        yield f"`{hop}`: {_OTHER_HTTP.get(error, error)}"
+
+
+_OTHER_HTTP: Mapping[str, str] = {
+    "speaks-http2": 'it answered in HTTP/2: set `http = "2"` in its `[[hop]]`',
+    "not-http2": "it answered in HTTP/1.1: take `http` out of its `[[hop]]`",
+}
 
 
 def _fault_paragraph(judgement: Judgement, elapsed: str) -> str:

@@ -26,6 +26,11 @@ WHOLE_BODY_BYTES_MAX = 16 * 1024 * 1024
 """An unstreamed body beyond this is counted but not read."""
 
 
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_OPENING_BYTES = 5
+_OPENING_BYTES_MAX = 64
+
+
 class PartReader(Protocol):
     """Reads the framing of one version of HTTP, for one answer."""
 
@@ -55,7 +60,8 @@ class AnswerReader:
         self._streamed = False
         self._readable = True
         self._whole = bytearray()
-        self._first_body = True
+        self._opening = bytearray()
+        self._opening_read = False
         self._plain_bytes_left = PLAIN_BYTES_MAX
         self.body_bytes = 0
         self.body_complete = False
@@ -96,6 +102,8 @@ class AnswerReader:
     def feed_eof(self) -> int:
         """The peer sent FIN; returns how many meaningful events that completed."""
         meaningful = self._take(self._http.feed_eof())
+        if not self.body_complete and not self._opening_read:
+            meaningful += self._look_at_opening(over=True)
         return meaningful + sum(self._content.event(event) for event in self._events.finish())
 
     def facts(self) -> ContentFacts:
@@ -163,13 +171,12 @@ class AnswerReader:
             if self._plain_bytes_left < 0:
                 self._give_up_content("oversized-body")
                 return 0
-        if self._first_body and plain:
-            self._first_body = False
-            # Some hops send events under another type; some send a page instead of events.
-            if not self._streamed and plain.lstrip()[:5] in (b"data:", b"event"):
-                self._streamed = True
-            if plain.lstrip()[:1] == b"<":
-                self._content.note("html-body")
+        if not self._opening_read:
+            self._opening += plain
+            return self._look_at_opening(over=False)
+        return self._read_plain(plain)
+
+    def _read_plain(self, plain: bytes) -> int:
         if self._streamed:
             return sum(self._content.event(event) for event in self._events.feed(plain))
         if len(self._whole) + len(plain) <= WHOLE_BODY_BYTES_MAX:
@@ -177,6 +184,20 @@ class AnswerReader:
         else:
             self._give_up_content("oversized-body")
         return 0
+
+    def _look_at_opening(self, *, over: bool) -> int:
+        """Wait for the first few bytes, wherever they are cut, and read on when they are there."""
+        begun = bytes(self._opening).lstrip().removeprefix(_BYTE_ORDER_MARK)
+        if len(begun) < _OPENING_BYTES and len(self._opening) < _OPENING_BYTES_MAX and not over:
+            return 0
+        self._opening_read = True
+        # Some hops send events under another type; some send a page instead of events.
+        if begun.startswith((b"data:", b"event")):
+            self._streamed = True
+        if begun.startswith(b"<"):
+            self._content.note("html-body")
+        opening, self._opening = bytes(self._opening), bytearray()
+        return self._read_plain(opening)
 
     def _end(self, excess: int) -> int:
         self.excess_bytes += excess
@@ -187,8 +208,9 @@ class AnswerReader:
         self.body_complete = True
         if self._readable and not self._decoder.whole:
             self._content.note("cut-coding")
+        meaningful = 0 if self._opening_read else self._look_at_opening(over=True)
         late: list[SseEvent] = self._events.finish()
-        meaningful = sum(self._content.event(event) for event in late)
+        meaningful += sum(self._content.event(event) for event in late)
         if not self._streamed and self._readable and self._is_completion():
             meaningful += self._content.whole(bytes(self._whole))
         self._whole.clear()

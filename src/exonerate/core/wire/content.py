@@ -23,6 +23,8 @@ SPECIAL_TOKEN = re.compile(r"<[|｜][A-Za-z0-9_▁ ]{2,40}[|｜]>|</s>|\[/?INST\
 
 _SPECIAL_TOKEN_CHARACTERS_MAX = 48
 _DONE = b"[DONE]"
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+"""Not allowed before JSON and to be borne (RFC 8259, 8.1)."""
 
 
 class ContentReader:
@@ -35,7 +37,7 @@ class ContentReader:
         self._tail = ""
         self._beginning: list[str] = []
         self._meaningful = 0
-        self._done = False
+        self._done = self._done_marker = False
         self._finish_reason: str | None = None
         self._prompt_tokens: int | None = None
         self._completion_tokens: int | None = None
@@ -45,9 +47,10 @@ class ContentReader:
     def event(self, event: SseEvent) -> bool:
         """Take one event of a stream; returns whether it is meaningful."""
         if event.data.strip() == _DONE:
-            if self._done:
+            # Some hops send it after the regular end of a dialect that has another one.
+            if self._done_marker:
                 self.note("duplicated-event")
-            self._done = True
+            self._done = self._done_marker = True
             return False
         value = self._json(event.data)
         if value is None:
@@ -55,13 +58,13 @@ class ContentReader:
         said = read_event(self._dialect, value)
         if event.name == b"error":
             said = Said(error=True)
-        if not said.pieces:
+        if not said.pieces and _comes_once(said):
             self._structural(event.data)
         return self._fold(said)
 
     def whole(self, body: bytes) -> bool:
         """Take an unstreamed body; returns whether it is meaningful."""
-        value = self._json(body)
+        value = self._json(body.removeprefix(_BYTE_ORDER_MARK))
         return False if value is None else self._fold(read_whole(self._dialect, value))
 
     def note(self, defect: str) -> None:
@@ -106,7 +109,7 @@ class ContentReader:
             return None
 
     def _structural(self, data: bytes) -> None:
-        """An event without text that comes twice in a row was sent twice by somebody."""
+        """An end or a count that comes twice in a row was sent twice by somebody."""
         if data == self._last_structural:
             self.note("duplicated-event")
         self._last_structural = data
@@ -139,6 +142,12 @@ class ContentReader:
         if SPECIAL_TOKEN.search(seen):
             self.note("special-token")
         self._tail = seen[-_SPECIAL_TOKEN_CHARACTERS_MAX:]
+
+
+def _comes_once(said: Said) -> bool:
+    """Pings, and deltas of a token that is no text yet, may well look alike; an end may not."""
+    counts = (said.prompt_tokens, said.completion_tokens)
+    return said.done or said.finish_reason is not None or counts != (None, None)
 
 
 def _is_utf8(data: bytes) -> bool:

@@ -1,8 +1,18 @@
 """What one event of an answer says, in each dialect of the completion APIs.
 
-A dialect reads one JSON value and returns a `Said`: the pieces of text, whether they are meaningful
-output (text, reasoning, refusal or tool-call deltas: any of them counts as the first token), why
-the answer finished and what the server counted.
+A dialect reads one JSON value and returns a `Said`: the pieces of output, why the answer finished
+and what the server counted. An event with at least one piece is *meaningful*, and the first of
+these is the first token:
+
+- chat: text, reasoning, refusal, the name or the arguments of a tool call (or of the older
+  `function_call`), the input of a custom tool. Not the role.
+- completions: text.
+- responses: every `*.delta` that carries text: output, reasoning and its summary, refusal,
+  arguments of a tool call. Not `*.added` and `*.done`, which announce and repeat.
+- messages: text, thinking, the partial JSON of a tool call. Not the signature of a thought, not
+  `ping`.
+
+An unstreamed answer is one event; the name of a tool that it calls counts too.
 """
 
 from __future__ import annotations
@@ -78,9 +88,8 @@ def _from_choices(body: Mapping[str, Json], carriers: Sequence[str]) -> Said:
         for carrier in carriers:
             said = _object(choice.get(carrier)) or said
         pieces += _texts(said, _CHAT_TEXTS if carriers else ("text",))
-        for call in _objects(said.get("tool_calls")):
-            function = _object(call.get("function"))
-            pieces += _texts(function, ("name", "arguments"))
+        if carriers and (not pieces or "tool_calls" in said):
+            pieces += _rarer_chat_texts(said)
         finish_reason = _text(choice.get("finish_reason")) or finish_reason
     usage = _object(body.get("usage"))
     return Said(
@@ -93,6 +102,21 @@ def _from_choices(body: Mapping[str, Json], carriers: Sequence[str]) -> Said:
 
 
 _CHAT_TEXTS = ("reasoning_content", "reasoning", "content", "refusal")
+
+
+def _rarer_chat_texts(said: Mapping[str, Json]) -> list[str]:
+    """Tool calls of each kind, and content in parts."""
+    pieces: list[str] = []
+    for call in _objects(said.get("tool_calls")):
+        pieces += _texts(_object(call.get("function")), ("name", "arguments"))
+        pieces += _texts(_object(call.get("custom")), ("name", "input"))
+    if "function_call" in said:
+        pieces += _texts(_object(said["function_call"]), ("name", "arguments"))
+    for part in _objects(said.get("content")):
+        pieces += _texts(part, ("text", "refusal"))
+        for thought in _objects(part.get("thinking")):
+            pieces += _texts(thought, ("text",))
+    return pieces
 
 
 # Responses.
@@ -118,13 +142,14 @@ def _responses_whole(body: Mapping[str, Json]) -> Said:
     pieces = [
         text
         for item in _objects(body.get("output"))
-        for part in [*_objects(item.get("content")), item]
-        for text in _texts(part, ("text", "arguments"))
+        for part in [*_objects(item.get("summary")), *_objects(item.get("content")), item]
+        for text in _texts(part, ("text", "refusal", "arguments", "input"))
     ]
+    why = _text(_object(body.get("incomplete_details")).get("reason"))
     usage = _object(body.get("usage"))
     return Said(
         pieces=tuple(pieces),
-        finish_reason=_text(body.get("status")),
+        finish_reason=why or _text(body.get("status")),
         prompt_tokens=_count(usage.get("input_tokens")),
         completion_tokens=_count(usage.get("output_tokens")),
         error=bool(body.get("error")),
@@ -138,7 +163,9 @@ def _messages_event(body: Mapping[str, Json]) -> Said:
     match body.get("type"):
         case "message_start":
             usage = _object(_object(body.get("message")).get("usage"))
-            return Said(prompt_tokens=_count(usage.get("input_tokens")))
+            return Said(prompt_tokens=_messages_prompt(usage))
+        case "content_block_start":
+            return Said(pieces=tuple(_texts(_object(body.get("content_block")), _MESSAGES_TEXTS)))
         case "content_block_delta":
             delta = _object(body.get("delta"))
             return Said(pieces=tuple(_texts(delta, ("text", "thinking", "partial_json"))))
@@ -146,6 +173,7 @@ def _messages_event(body: Mapping[str, Json]) -> Said:
             usage = _object(body.get("usage"))
             return Said(
                 finish_reason=_text(_object(body.get("delta")).get("stop_reason")),
+                prompt_tokens=_messages_prompt(usage),
                 completion_tokens=_count(usage.get("output_tokens")),
             )
         case "message_stop":
@@ -158,12 +186,26 @@ def _messages_whole(body: Mapping[str, Json]) -> Said:
     usage = _object(body.get("usage"))
     blocks = _objects(body.get("content"))
     return Said(
-        pieces=tuple(text for block in blocks for text in _texts(block, ("text", "thinking"))),
+        pieces=tuple(
+            text for block in blocks for text in _texts(block, (*_MESSAGES_TEXTS, "name"))
+        ),
         finish_reason=_text(body.get("stop_reason")),
-        prompt_tokens=_count(usage.get("input_tokens")),
+        prompt_tokens=_messages_prompt(usage),
         completion_tokens=_count(usage.get("output_tokens")),
         error=body.get("type") == "error",
     )
+
+
+_MESSAGES_TEXTS = ("text", "thinking")
+
+
+def _messages_prompt(usage: Mapping[str, Json]) -> int | None:
+    """What was read anew, and what came from the prompt cache: they are counted apart here."""
+    counts = [_count(usage.get(name)) for name in _MESSAGES_PROMPTS]
+    return None if counts[0] is None else sum(count or 0 for count in counts)
+
+
+_MESSAGES_PROMPTS = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 
 
 _READERS: dict[Dialect, Callable[[Mapping[str, Json]], Said]] = {

@@ -90,6 +90,7 @@ class ResponseReader:
         self.interim_answers = 0
         self.head: Head | None = None
         self.finished = False
+        self._is_broken = False
 
     @property
     def answering(self) -> bool:
@@ -100,7 +101,7 @@ class ResponseReader:
         """The parts that these bytes complete."""
         parts: list[Part] = []
         if self.finished:
-            if received:
+            if received and not self._is_broken:
                 parts.append(End(excess=len(received)))
             return parts
         self._buffer += received
@@ -119,7 +120,7 @@ class ResponseReader:
 
     def _broken(self, parts: list[Part], why: str) -> bool:
         parts.append(Broken(why))
-        self.finished = True
+        self.finished = self._is_broken = True
         return False
 
     def _end(self, parts: list[Part]) -> bool:
@@ -133,7 +134,7 @@ class ResponseReader:
         buffer = self._buffer
         if buffer.startswith((b"\r", b"\n")):
             # An empty line before the status line is tolerated (RFC 9112, 2.2).
-            del buffer[: 1 if buffer[:1] == b"\n" or len(buffer) == 1 else 2]
+            del buffer[:1]
             return bool(buffer)
         if buffer[:5] != b"HTTP/"[: len(buffer[:5])]:
             return self._not_http1(parts)

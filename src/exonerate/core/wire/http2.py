@@ -123,11 +123,11 @@ class Http2Answer:
     def _look_at_connection(self, parts: list[Part]) -> None:
         if self.finished:
             return
-        if self._wire.breach is not None:
-            self._broken(parts, self._wire.breach)
-        elif self._wire.refuses_stream:
+        if self._wire.refuses_stream:
             self.finished = True
             self.ending, self.why = "refused", self._wire.going_away
+        elif self._wire.breach is not None:
+            self._broken(parts, self._wire.breach)
 
     def _broken(self, parts: list[Part], why: str) -> None:
         parts.append(Broken(why))
@@ -195,7 +195,8 @@ class Http2Wire:
             if frame[3] == _GOAWAY:
                 self._goaway(frame)
             else:
-                events += self._frame(frame)
+                found = self._frame(frame)
+                events += [] if self.refuses_stream else found
         if self.breach is not None:
             self._buffer.clear()
         return events
@@ -217,6 +218,9 @@ class Http2Wire:
         payload = frame[_FRAME_HEAD_BYTES:]
         if len(payload) < 8:
             self.breach = "bad-goaway"
+            return
+        if self.refuses_stream:
+            # The first one that refuses is the answer; what follows it changes nothing.
             return
         self._last_taken = int.from_bytes(payload[:4], "big") & 0x7FFFFFFF
         self.going_away = f"GOAWAY: {error_name(int.from_bytes(payload[4:8], 'big'))}"

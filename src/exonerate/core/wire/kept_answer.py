@@ -139,6 +139,11 @@ class LoadAnswer:
         self._read_of_event.extend([last] * self._reader.feed_eof())
 
     @property
+    def unread(self) -> str | None:
+        """Why the body could not be read, where its coding is one that we do not know."""
+        return self._reader.unread if self._reader is not None else None
+
+    @property
     def reusable(self) -> bool:
         """The connection may carry another request."""
         if self._reader is not None:

@@ -120,6 +120,10 @@ class ExchangeRecorder:
             self._first_byte_ns = read.stamp_ns
         self._arrived(meaningful, read.stamp_ns)
 
+    def unread_since(self, at_ns: int) -> None:
+        """Bytes had come until then and were not looked at when the exchange was given up."""
+        self._last_byte_ns = max(at_ns, self._last_byte_ns or at_ns)
+
     def eof(self, at_ns: int) -> None:
         """The peer sent FIN."""
         self._arrived(self._answer.feed_eof(), at_ns)

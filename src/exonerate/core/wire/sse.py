@@ -46,10 +46,10 @@ class EventReader:
 
     def feed(self, body: bytes) -> list[SseEvent]:
         """The events that these bytes complete."""
-        if self._skip_line_feed and body[:1] == b"\n":
-            body = body[1:]
         if not body:
             return []
+        if self._skip_line_feed and body[:1] == b"\n":
+            body = body[1:]
         self._skip_line_feed = body[-1:] == b"\r"
         events: list[SseEvent] = []
         lines = _LINE_END.split(body)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,15 +19,16 @@ import click
 from exonerate.adapters.clock import SystemClock
 from exonerate.adapters.engine_watch import EngineWatch
 from exonerate.adapters.engines.names import counter_reader
-from exonerate.adapters.link import check_load, link_of
+from exonerate.adapters.link import Link, check_load, link_of
 from exonerate.adapters.load import run_worker
+from exonerate.adapters.parquet_file import check_parquet, write_parquet
 from exonerate.adapters.request import authorization
+from exonerate.adapters.tls import tls_context
 from exonerate.adapters.tokenizer import EngineTokenizer
 from exonerate.core.deployment.model import Deployment
 from exonerate.core.deployment.parse import parse_deployment
 from exonerate.core.workload.bench_spec import BenchSpec
 from exonerate.core.workload.fitting import fitted
-from exonerate.core.workload.result_blocks import RequestRecord, read_blocks
 from exonerate.errors import ExonerateError
 from exonerate.frontends.cli import exit_status
 from exonerate.frontends.cli.bench_options import BenchOptions, Limits, Numbers, Time
@@ -37,7 +39,7 @@ from exonerate.jobs.bench import BenchResult, BenchTools, read_result, run_bench
 from exonerate.jobs.bench_compare import compare_results
 from exonerate.report.bench import bench_markdown, bench_text, comparison_lines
 from exonerate.report.bench_html import bench_html
-from exonerate.report.bench_rows import Format, event_rows, request_row, rows_text
+from exonerate.report.bench_rows import blank_row, raw_rows, rows_text
 
 DEPLOYMENT_FILE = "exonerate.toml"
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -105,6 +107,7 @@ def run(**given: Any) -> int:
     exonerate bench http://127.0.0.1:8000 -m dsv4 -C 48,64,80,96 --duration 60s
     exonerate bench -c exonerate.toml --rate 2,4,8 --requests 500 --slo ttft=500ms
     exonerate bench http://127.0.0.1:8000 -m dsv4 -C 8 --session 6 --think 1s
+    exonerate bench https://inference.internal:8443 -m dsv4 -C 8 --ca ca.pem
     """
     files = {name: given.pop(name) for name in ("out", "markdown", "html")}
     as_json, quiet = given.pop("as_json"), given.pop("quiet")
@@ -120,23 +123,48 @@ def run(**given: Any) -> int:
 
 @command.command("export")
 @click.argument("file", type=_FILE)
-@click.option("--format", "kind", type=click.Choice(["csv", "jsonl"]), default="csv")
+@click.option("--format", "kind", type=click.Choice(["csv", "jsonl", "parquet"]), default="csv")
 @click.option("--events", is_flag=True, help="One row for each event instead of each request.")
-def export(file: Path, kind: Format, events: bool) -> int:
-    """Print the raw records of a result: `exonerate bench export run.exbench --format jsonl`."""
+@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Default: stdout.")
+def export(file: Path, kind: str, events: bool, out: Path | None) -> int:
+    """Print or write the raw records of a result.
+
+    Parquet needs the extra `parquet` and a file to go to; its metadata holds the run's header.
+
+    \b
+    exonerate bench export run.exbench --format jsonl
+    exonerate bench export run.exbench --events --format parquet --out run.parquet
+    """
+    if kind == "parquet":
+        check_parquet()
+    if kind == "parquet" and out is None:
+        raise ExonerateError("Parquet is not for a terminal", "add `--out FILE.parquet`")
     with file.open("rb") as result:
-        records = (block for block in read_blocks(result) if isinstance(block, RequestRecord))
-        if events:
-            rows = (row for record in records for row in event_rows(record))
-        else:
-            rows = (request_row(record) for record in records)
         try:
-            for line in rows_text(rows, kind):
-                click.echo(line)
+            header, rows = raw_rows(result, events=events)
+            if kind == "parquet":
+                assert out is not None
+                write_parquet(rows, out, header=header, like=blank_row(events=events))
+            else:
+                _write_lines(rows_text(rows, "csv" if kind == "csv" else "jsonl"), out)
         except ValueError as error:
             hint = "give the file that `bench` named"
             raise ExonerateError(f"`{file}`: {error}", hint) from error
     return exit_status.DONE
+
+
+def _write_lines(lines: Iterable[str], out: Path | None) -> None:
+    if out is None:
+        for line in lines:
+            click.echo(line)
+        return
+    try:
+        with out.open("w") as file:
+            file.writelines(f"{line}\n" for line in lines)
+    except OSError as error:
+        raise ExonerateError(
+            f"`{out}` cannot be written: {error.strerror}", "name another file"
+        ) from error
 
 
 @command.command("show")
@@ -185,7 +213,6 @@ async def _measure(
 def _options(given: dict[str, Any]) -> BenchOptions:
     """The options, with URL, model and metrics from the deployment file where there is one."""
     config, hop_name = given.pop("config"), given.pop("hop")
-    given["ca"] = str(given["ca"]) if given["ca"] else None
     if given["url"] is None:
         deployment = _deployment(config)
         hop = next((hop for hop in deployment.hops if hop_name in (None, hop.name)), None)
@@ -196,16 +223,24 @@ def _options(given: dict[str, Any]) -> BenchOptions:
             )
         link = link_of(hop, deployment.folder)
         check_load(link)
-        given["url"], given["ca"] = hop.url, given["ca"] or link.ca
+        given["url"], given["ca"] = hop.url, given["ca"] or (Path(link.ca) if link.ca else None)
         given["model"] = given["model"] or deployment.model
         engine = next((hop for hop in deployment.hops[::-1] if hop.metrics), None)
         given["metrics_url"] = given["metrics_url"] or (engine.metrics if engine else None)
         given["api_key_env"] = given["api_key_env"] or deployment.victim.api_key_env
+    given["ca"] = _checked_ca(given["ca"])
     if not given["model"] and given["body"] is None and given["replay"] is None:
         raise ExonerateError("no model is named", "add `--model NAME`")
     given["model"] = given["model"] or ""
     given["metrics_url"] = given["metrics_url"] or f"{given['url']}/metrics"
     return BenchOptions(**given)
+
+
+def _checked_ca(given: Path | None) -> str | None:
+    """The file of certificates, refused before any process is started where it holds none."""
+    if given is not None:
+        tls_context(Link(ca=str(given)))
+    return str(given) if given else None
 
 
 def _deployment(config: Path | None) -> Deployment:
