@@ -40,7 +40,7 @@ from exonerate.core.diagnosis.axes.registry import FLIPS
 from exonerate.core.diagnosis.carried import answer_held, passage, read_state, upstream_in_sight
 from exonerate.core.diagnosis.client.values import CLIENT_VALUES
 from exonerate.core.diagnosis.endings import beat_of, defect_kind, ended_after, ended_by, phase
-from exonerate.core.diagnosis.facts import Facts, Session
+from exonerate.core.diagnosis.facts import VICTIM_SHAPED, Facts, Session
 from exonerate.core.diagnosis.meanwhile import engine_state
 from exonerate.core.diagnosis.streaming import stream_shape
 from exonerate.core.diagnosis.suspect import Observation
@@ -230,7 +230,7 @@ def _meanwhile(hop: str, name: str, facts: Facts, hops: set[str]) -> Observation
         "ok" if s.failed is None else "fails"
         for s in facts.sessions
         if s.during_stall is not None
-        and not s.during_stall.startswith("axis-")
+        and s.during_stall.startswith(VICTIM_SHAPED)
         and s.hop in hops
         and s.conclusive
     ]
