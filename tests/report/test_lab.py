@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from exonerate.report.lab import LabReport, LabRun, NotRun, lab_json, lab_text, summary
+from exonerate.report.lab import (
+    LabReport,
+    LabRun,
+    NotRun,
+    calibration,
+    calibration_text,
+    lab_json,
+    lab_text,
+    summary,
+)
 
 
 def run(**more: Any) -> LabRun:
@@ -64,3 +73,15 @@ def test_the_confusion_counts_answers() -> None:
     answer: Any = lab_json(LabReport(runs=[run(), run(seed=2), wrong(seed=3)]))
     row = answer["confusion"]["drops-requests"]
     assert row == {"drops-requests@edge": 2, "saturated@engine": 1}
+
+
+def test_confidences_are_held_against_what_was_right() -> None:
+    """Accusations are counted by stated confidence; runs that accuse nobody do not count."""
+    runs = [run(confidence=0.97), run(seed=2, confidence=0.99), wrong(seed=3, confidence=0.99)]
+    bands = calibration([*runs, run(seed=4)])
+    assert [(band.low, band.accusations, band.right_class) for band in bands] == [
+        (0.95, 1, 1),
+        (0.99, 2, 1),
+    ]
+    assert "1 of 2 at 0.99 to 1.00" in calibration_text(runs)
+    assert calibration_text([run()]) == ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import pairwise
 from statistics import median
 
 from rich.table import Table
@@ -11,6 +12,9 @@ from rich.text import Text
 
 from exonerate.core.json_types import Json, JsonObject
 from exonerate.report.terminal import as_text
+
+CONFIDENCE_BANDS = (0.0, 0.9, 0.95, 0.98, 0.99, 1.01)
+"""Edges of the bands; a conviction needs 0.95, so that most lie above it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +79,7 @@ def lab_json(report: LabReport) -> JsonObject:
     return {
         "schema": "exonerate.lab/1",
         "summary": summary(report.runs),
+        "calibration": [asdict(band) for band in calibration(report.runs)],
         "confusion": {wanted: dict(row) for wanted, row in confusion(report.runs).items()},
         "runs": runs,
         "not_run": [asdict(item) for item in report.not_run],
@@ -149,6 +154,38 @@ def summary_text(runs: Sequence[LabRun]) -> str:
         share = figures[name]
         words += [f"{text} {share:.0%}"] if isinstance(share, float) else []
     return f"{', '.join(words)}, median {figures['median_s']} s"
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """Accusations whose confidence lay from `low` up to (not including) `high`."""
+
+    low: float
+    high: float
+    accusations: int
+    right_class: int
+
+
+def calibration(runs: Sequence[LabRun]) -> list[Band]:
+    """How often accusations of about the same confidence were right; empty bands are left out."""
+    accused = [run for run in runs if run.confidence is not None]
+    bands = []
+    for low, high in pairwise(CONFIDENCE_BANDS):
+        own = [
+            run for run in accused if run.confidence is not None and low <= run.confidence < high
+        ]
+        if own:
+            bands.append(Band(low, high, len(own), sum(run.right_class for run in own)))
+    return bands
+
+
+def calibration_text(runs: Sequence[LabRun]) -> str:
+    """The bands in a sentence; nothing where nobody was accused."""
+    bands = [
+        f"{band.right_class} of {band.accusations} at {band.low:.2f} to {min(band.high, 1.0):.2f}"
+        for band in calibration(runs)
+    ]
+    return f"Of the right class, by stated confidence: {', '.join(bands)}." if bands else ""
 
 
 def confusion(runs: Sequence[LabRun]) -> dict[str, dict[str, int]]:

@@ -12,7 +12,15 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from exonerate.report.lab import LabReport, LabRun, NotRun, not_run_line, said, summary_text
+from exonerate.report.lab import (
+    LabReport,
+    LabRun,
+    NotRun,
+    calibration_text,
+    not_run_line,
+    said,
+    summary_text,
+)
 from exonerate.report.svg import Drawing
 
 CELL, LABELS, HEADS = 30.0, 190.0, 150.0
@@ -51,7 +59,7 @@ def lab_html(report: LabReport) -> str:
     title = "How locate does on the lab"
     parts = [
         Markup("<h1>{}</h1><p>{}</p>").format(title, summary_text(report.runs)),
-        Markup("<p>{}</p>").format(_provenance(report)),
+        Markup("<p>{} {}</p>").format(_provenance(report), calibration_text(report.runs)),
         confusion_picture(report.runs) if report.runs else Markup(""),
         Markup(
             '<p><span class="good">green</span> right; <span class="half">amber</span> right '
@@ -73,6 +81,8 @@ def lab_html(report: LabReport) -> str:
 def lab_markdown(report: LabReport) -> str:
     """The same as Markdown; the matrix is a list of what was confused with what."""
     lines = [f"{summary_text(report.runs)}.", "", _provenance(report), ""]
+    calibrated = calibration_text(report.runs)
+    lines += [calibrated, ""] if calibrated else []
     lines += ["| scenario | seeds | to be found | said (runs) | points | median s |"]
     lines += ["|---|---|---|---|---|---|"]
     lines += ["| " + " | ".join(row) + " |" for row in _rows(report)]

@@ -9,6 +9,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,8 @@ from exonerate.report.lab import LabRun
 __all__ = ["LabRun", "Results", "play_scenario"]
 
 GRACE_S = 120.0
+STAGING_TRIES = 2
+"""A port that was free when it was drawn may be taken by the time a part listens."""
 NS_PER_S = 1e9
 KNOWN = frozenset(item.name for item in fields(LabRun))
 
@@ -93,10 +96,8 @@ def play_scenario(
     """
     clock = SystemClock()
     begun = clock.now()
-    with (
-        tempfile.TemporaryDirectory(prefix="exonerate-lab-", dir=within) as folder,
-        staged(template, seed=seed, folder=Path(folder), progress=_silent) as stage,
-    ):
+    with ExitStack() as stack:
+        stage = _standing(template, seed, within=within, stack=stack)
         verdict = _verdict(stage, seed)
         scenario = stage.scenario
     if keep is not None:
@@ -126,6 +127,26 @@ def play_scenario(
         confidence=_confidence(verdict),
         paragraph=str(verdict.get("paragraph", "")),
     )
+
+
+def _standing(template: Template, seed: int, *, within: Path | None, stack: ExitStack) -> Stage:
+    """The scenario, staged until the stack ends."""
+    for tries_left in reversed(range(STAGING_TRIES)):
+        with ExitStack() as attempt:
+            folder = attempt.enter_context(
+                tempfile.TemporaryDirectory(prefix="exonerate-lab-", dir=within)
+            )
+            try:
+                stage = attempt.enter_context(
+                    staged(template, seed=seed, folder=Path(folder), progress=_silent)
+                )
+            except ExonerateError:
+                if tries_left == 0:
+                    raise
+                continue
+            stack.push(attempt.pop_all())
+            return stage
+    raise AssertionError("the last try returns or raises")
 
 
 def _verdict(stage: Stage, seed: int) -> Mapping[str, Any]:
