@@ -5,10 +5,12 @@ kernel's stamp are kept and, as long as the answer is an ordinary stream in its 
 is done. Everything rare (connecting, heads, ends, errors, deadlines) is in `load_slot` and here in
 the methods below `_read`.
 
-With `batch_s` the loop sleeps that long after each round of reads, so that more sockets are
-ready at the next: the kernel's stamps do not care when they are read. It costs that much delay
+With `batch_s` the loop sleeps that long after a round of reads, so that more sockets are ready at
+the next: the kernel's stamps do not care when they are read. It costs about that much delay
 between an answer and the next request of a closed loop, which the record shows as sending lag;
-so it is done only while answers last two hundred times as long.
+so it never sleeps longer than a 200th of what an answer takes. Where answers wait to be digested
+that is done instead of sleeping, and once every stream had something to read the loop waits for
+the next step of the engine without a sleep before.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ from exonerate.adapters.socket_facts import ending_of
 from exonerate.core.instant import NS_PER_MS, NS_PER_S
 from exonerate.core.wire.end_codes import Ending
 from exonerate.core.wire.kept_answer import KEPT_BYTES_MAX, RunMemory
-from exonerate.core.wire.kept_reads import EVENT_END, Wake
+from exonerate.core.wire.kept_reads import EVENT_END, Add, Wake, wake_at
 from exonerate.core.workload.plan import Plan, Work
 from exonerate.core.workload.result_blocks import RequestRecord
 
@@ -42,14 +44,20 @@ BOUNDS_NS = NS_PER_S
 WAIT_S_MAX = 0.02
 NEVER_NS = 1 << 63
 BATCHES_PER_ANSWER_MIN = 200
+BATCH_S_MIN = 0.0001
+"""A shorter sleep than this costs more than it saves."""
+
 BEGUN_AT_ONCE_MAX = 8
+DIGESTED_AT_ONCE_MAX = 8
+"""About half a millisecond: as long as a sleep between two rounds of reads."""
+
 BACKLOG_MAX = 128
-"""With more ended answers than this one is digested at each turn, whatever there is to read."""
+"""With more ended answers than this some are digested at each turn, whatever there is to read."""
 
+LOOSE_READS_MAX = 128
+"""An answer with more reads than this is packed, so that its bytes lie without gaps."""
 
-QuickSlot: TypeAlias = tuple[
-    Receive, bytearray, Callable[[int], None], bytearray, Callable[[Wake], None]
-]
+QuickSlot: TypeAlias = tuple[Receive, Add, Add, Add]
 """All that the hot path needs of a slot whose answer may be kept unseen."""
 
 
@@ -149,18 +157,24 @@ class LoadLoop:
         batch_s = self._worthy_batch_s(now_ns)
         reads_left = READS_BETWEEN_CHORES_MAX
         patience_s = self._patience_s(now_ns)
+        gathered = 0
         while now_ns < until_ns and reads_left > 0:
             ready = poll(patience_s)
             now_ns = clock()
-            self._read(ready, (self._polled_ns, now_ns))
+            self._read(ready, wake_at(self._polled_ns, now_ns))
             self._polled_ns = now_ns
             reads_left -= len(ready)
-            if self._changed or self._ended or now_ns >= self._due_ns:
-                self._do_rest(now_ns, idle=not ready)
+            gathered += len(ready)
+            rest = self._changed or self._ended or now_ns >= self._due_ns
+            if rest:
+                self._do_rest(now_ns, idle=not ready or batch_s > 0)
                 patience_s = self._patience_s(now_ns)
             if not self._busy:
                 break
-            if batch_s and ready and not self._changed:
+            if gathered >= len(self._busy):
+                # Every stream had its turn; what an engine sends next comes a step later.
+                gathered = 0
+            elif batch_s and ready and not rest:
                 sleep(batch_s)
         return now_ns
 
@@ -168,16 +182,16 @@ class LoadLoop:
         """The time to sleep between reads; none where answers are too short to bear it."""
         ended = self.facts.ended
         mean_ns = self._answers_ns / ended if ended else now_ns - self._begun_ns
-        return (
-            self._batch_s if mean_ns >= BATCHES_PER_ANSWER_MIN * self._batch_s * NS_PER_S else 0.0
-        )
+        batch_s = min(self._batch_s, mean_ns / NS_PER_S / BATCHES_PER_ANSWER_MIN)
+        return batch_s if batch_s >= BATCH_S_MIN else 0.0
 
     def _do_rest(self, now_ns: int, *, idle: bool) -> None:
-        """Send what is due; digest an answer where there is nothing to read, or too many wait."""
+        """Send what is due; digest some answers where there is time to, or many wait."""
         if self._changed or now_ns >= self._due_ns:
             self._send_due(now_ns)
         if self._ended and (idle or len(self._ended) > BACKLOG_MAX):
-            self._make_record(self._ended.popleft())
+            for _ in range(min(len(self._ended), DIGESTED_AT_ONCE_MAX)):
+                self._make_record(self._ended.popleft())
         while len(self._ended) > 2 * BACKLOG_MAX:
             self._make_record(self._ended.popleft())
 
@@ -187,7 +201,7 @@ class LoadLoop:
             if fd not in quick:
                 self._attend(self._slots[fd], mask, wake)
                 continue
-            receive, blob, add_end, stamps, add_wake = quick[fd]
+            receive, add, add_stamp, add_wake = quick[fd]
             try:
                 content, ancillary, _, _ = receive(READ_BYTES, ANCILLARY_BYTES)
             except OSError as error:
@@ -195,9 +209,8 @@ class LoadLoop:
                 continue
             if content[-4:] == EVENT_END and ancillary:
                 # `KeptReads.keep`, spelled out: a call would cost as much as what it does.
-                blob += content
-                add_end(len(blob))
-                stamps += ancillary[0][2]
+                add(content)
+                add_stamp(ancillary[0][2])
                 add_wake(wake)
             else:
                 self._keep(self._slots[fd], content, ancillary, wake)
@@ -334,17 +347,28 @@ class LoadLoop:
     def _chores(self, now_ns: int, flooded: bool) -> None:
         """Deadlines and clocks, about every 50 ms; what is kept, every second or in a flood."""
         self._stamps.resync(now_ns)
-        flights = [(slot, slot.flight) for slot in self._busy if slot.flight is not None]
-        for slot, flight in flights:
-            if now_ns > flight.deadline_ns:
-                self._over(slot, "given-up")
+        self._give_up_late(now_ns)
         if now_ns >= self._bounds_due_ns or flooded:
             self._bounds_due_ns = now_ns + BOUNDS_NS
-            for slot, flight in flights:
-                if slot.quick and len(flight.reads.blob) > KEPT_BYTES_MAX:
-                    self._quick.pop(slot.fd, None)
-                    slot.quick = False
-                    flight.look_closer()
+            for slot in self._busy:
+                if slot.flight is not None:
+                    self._keep_in_bounds(slot, slot.flight)
+
+    def _give_up_late(self, now_ns: int) -> None:
+        """End what is over its deadline; all have equally long ones, so the oldest is first."""
+        while self._busy:
+            slot = next(iter(self._busy))
+            if slot.flight is None or now_ns <= slot.flight.deadline_ns:
+                return
+            self._over(slot, "given-up")
+
+    def _keep_in_bounds(self, slot: Slot, flight: Flight) -> None:
+        if len(flight.reads.loose) > LOOSE_READS_MAX:
+            flight.reads.pack()
+        if slot.quick and flight.reads.byte_count() > KEPT_BYTES_MAX:
+            self._quick.pop(slot.fd, None)
+            slot.quick = False
+            flight.look_closer()
 
     def _finish(self) -> None:
         """Give up what is still in flight, and make every record that is left."""

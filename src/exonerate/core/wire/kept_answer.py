@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 from exonerate.core.wire.answer import AnswerReader
 from exonerate.core.wire.dialects import Dialect
@@ -21,8 +22,11 @@ from exonerate.core.wire.kept_reads import (
     count_stream,
     digest_stream,
     is_quick,
+    sizes_hold,
     trust_stream,
 )
+
+Turn: TypeAlias = Literal["first", "thorough", "usual"]
 
 KEPT_BYTES_MAX = 1024 * 1024
 """An answer with more kept bytes than this is read piece by piece from then on."""
@@ -64,10 +68,12 @@ class RunMemory:
         self._heads[head_bytes] = head if head is not None and is_quick(head) else None
         return self._heads[head_bytes]
 
-    def is_thorough_turn(self) -> bool:
-        """The next answer's chunk sizes are to be proven."""
+    def next_turn(self) -> Turn:
+        """How thoroughly the next answer is to be looked at; all but `usual` prove chunk sizes."""
         self._answers += 1
-        return self._answers <= _THOROUGH_FIRST or self._answers % _THOROUGH_EVERY == 0
+        if self._answers <= _THOROUGH_FIRST:
+            return "first"
+        return "thorough" if self._answers % _THOROUGH_EVERY == 0 else "usual"
 
     @property
     def trusted(self) -> bool:
@@ -177,35 +183,40 @@ class LoadAnswer:
         )
 
     def _look_for_head(self, reads: KeptReads) -> None:
-        end = reads.blob.find(b"\r\n\r\n") + 4
-        head = self._memory.quick_head(bytes(reads.blob[:end])) if end >= 4 else None
+        seen = bytes(reads.whole())
+        end = seen.find(b"\r\n\r\n") + 4
+        head = self._memory.quick_head(seen[:end]) if end >= 4 else None
         if head is None:
             self.look_closer(reads)
             return
         self._head, self._head_bytes = head, end
         self.quick = True
-        self._look_for_end(reads)
+        if len(seen) > end:
+            self._look_for_end(reads)
 
     def _look_for_end(self, reads: KeptReads) -> None:
-        blob = reads.blob
-        if blob.endswith(LAST_CHUNK):
+        tail = reads.piece(reads.number() - 1)
+        if len(tail) < len(LAST_CHUNK):
+            tail = bytes(reads.whole()[-len(LAST_CHUNK) :])
+        if tail.endswith(LAST_CHUNK):
             self.finished = True
-        elif not blob.endswith(EVENT_END) and len(blob) > self._head_bytes:
+        elif not tail.endswith(EVENT_END):
             self._ragged = True
-            if blob.endswith(b"\r\n\r\n"):
+            if tail.endswith(b"\r\n\r\n"):
                 # An end with trailers, or events whose lines end in CRLF.
                 self.look_closer(reads)
 
     def _digested(self, reads: KeptReads) -> StreamDigest | None:
         memory = self._memory
-        thorough = memory.is_thorough_turn()
+        turn = memory.next_turn()
         digest = None
-        if not thorough and not self._ragged:
-            if memory.trusted:
+        if turn != "first" and not self._ragged:
+            if turn == "usual" and memory.trusted:
                 digest = trust_stream(reads, self._head_bytes, self._dialect)
-            digest = digest or count_stream(reads, self._head_bytes, self._dialect)
+            elif turn == "usual" or sizes_hold(reads, self._head_bytes):
+                digest = count_stream(reads, self._head_bytes, self._dialect)
         if digest is None:
             digest = digest_stream(reads, self._head_bytes, self._dialect)
-        if thorough:
+        if turn != "usual":
             memory.proved(digest)
         return digest

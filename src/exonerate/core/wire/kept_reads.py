@@ -3,8 +3,7 @@
 Theory of operation
 -------------------
 The load loop does no parsing while an answer comes: `KeptReads` takes, for each read, its bytes,
-the kernel's stamp and the time at which the loop woke up, all in a few contiguous buffers (a second
-later, objects of their own would each be a cache miss). When the bytes look like the end,
+the kernel's stamp and the time at which the loop woke up. When the bytes look like the end,
 the whole answer is read at once, by one of four ways, each slower and more general than the one
 before; a way that finds the answer unlike what it expects answers None, and the next one is taken:
 
@@ -14,8 +13,9 @@ before; a way that finds the answer unlike what it expects answers None, and the
    and a paced stream comes read by read. Then counting three byte strings over the whole answer
    proves that every read between the first and the last few brought exactly one event of text.
 2. `digest_stream`: the same for answers whose reads are cut anywhere. It also proves every chunk's
-   size; a run uses it for its first answers and for one in sixteen after that, so that a hop that
-   miscounts its chunks is found although ways 0 and 1 do not look at the sizes.
+   size; a run uses it for its first answers. One in sixteen after that has its sizes proven too
+   (`sizes_hold`), so that a hop that miscounts its chunks is found although ways 0 and 1 do not
+   look at them.
 3. The caller feeds the reads to an `AnswerReader`, which reads everything there is.
 
 Events at the edges of an answer, and all that are not plainly text, go through the same
@@ -32,7 +32,7 @@ import struct
 from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, chain, compress, pairwise, repeat
+from itertools import accumulate, chain, compress, repeat
 from operator import add
 from typing import TypeAlias
 
@@ -41,6 +41,7 @@ from exonerate.core.wire.content import ContentReader
 from exonerate.core.wire.dialects import Dialect
 from exonerate.core.wire.exchange import ContentFacts
 from exonerate.core.wire.http1 import Head
+from exonerate.core.wire.read_times import ReadTimes
 from exonerate.core.wire.sse import SseEvent
 
 EVENT_END = b"\n\n\r\n"
@@ -55,87 +56,117 @@ _MARKERS: tuple[bytes, ...] = tuple(
 )
 _DATA = b"\r\ndata: "
 _FIRST_EDGE, _LAST_EDGE = 2, 4
+_SIZE_LINE_BYTES_MAX = 5
+"""Of the chunks in `_SIZES`, with its CRLF."""
+
 _SIZES: dict[bytes, int] = {
     text: size for size in range(1, 4096) for text in (b"%x" % size, b"%X" % size)
 }
 
 
-_TIMESPEC = struct.Struct("@qq")
-NO_STAMP = bytes(16)
+_TIMES = struct.Struct("@qq")
+NO_STAMP = bytes(_TIMES.size)
 """Kept where the kernel gave none."""
 
-Wake: TypeAlias = tuple[int, int]
-"""When the loop last found this socket empty, and when it woke to read it."""
+Wake: TypeAlias = bytes
+"""When the loop last found this socket empty, and when it woke to read it: see `wake_at`."""
 
+Add: TypeAlias = Callable[[bytes], None]
 
-Sink: TypeAlias = tuple[bytearray, Callable[[int], None], bytearray, Callable[[Wake], None]]
+wake_at: Callable[[int, int], Wake] = _TIMES.pack
 
 
 class KeptReads:
-    """The reads of one answer, in order."""
+    """The reads of one answer, in order.
 
-    __slots__ = ("blob", "ends", "stamps", "wakes")
+    Keeping one is three appends and nothing else. What was kept is packed into contiguous
+    buffers later: when the answer has ended, or when very many reads lie loose.
+    """
+
+    __slots__ = ("blob", "ends", "loose", "stamped", "stamps", "wakes")
 
     def __init__(self) -> None:
         self.blob = bytearray()
         self.ends = array("I")
-        """Where each read ends in `blob`."""
-        self.stamps = bytearray()
-        """For each read the kernel's `struct timespec`: two 64-bit numbers."""
+        """Where each packed read ends in `blob`."""
+        self.loose: list[bytes] = []
+        """The reads that came after them."""
+        self.stamps: list[bytes] = []
+        """For each read the kernel's `struct timespec`; several may be packed into one item."""
         self.wakes: list[Wake] = []
+        self.stamped = True
+        """Every read has a stamp of the kernel."""
 
     def keep(self, content: bytes, stamp: bytes, wake: Wake) -> None:
         """Keep one read."""
-        self.blob += content
-        self.ends.append(len(self.blob))
+        self.loose.append(content)
         self.note(stamp, wake)
 
-    def sink(self) -> Sink:
-        """The four places that `keep` writes to."""
-        return self.blob, self.ends.append, self.stamps, self.wakes.append
+    def sink(self) -> tuple[Add, Add, Add]:
+        """The three places that `keep` writes to, for a read that has a stamp."""
+        return self.loose.append, self.stamps.append, self.wakes.append
 
     def note(self, stamp: bytes, wake: Wake) -> None:
         """Keep the times of a read whose bytes are read at once."""
-        self.stamps += stamp
+        self.stamps.append(stamp)
         self.wakes.append(wake)
+        if stamp == NO_STAMP:
+            self.stamped = False
+
+    def pack(self) -> None:
+        """Put what lies loose into the buffers."""
+        loose = self.loose
+        if not loose:
+            return
+        packed = len(self.blob)
+        self.ends.extend([packed + end for end in accumulate(map(len, loose))])
+        self.blob += b"".join(loose)
+        loose.clear()
+        self.stamps[:] = [b"".join(self.stamps)]
+        self.wakes[:] = [b"".join(self.wakes)]
+
+    def number(self) -> int:
+        """How many reads have their bytes kept."""
+        return len(self.ends) + len(self.loose)
+
+    def byte_count(self) -> int:
+        """How many bytes are kept."""
+        return len(self.blob) + sum(map(len, self.loose))
+
+    def piece(self, read: int) -> bytes:
+        """The bytes of one read."""
+        ends = self.ends
+        if read >= len(ends):
+            return self.loose[read - len(ends)]
+        return bytes(self.blob[ends[read - 1] if read else 0 : ends[read]])
+
+    def whole(self) -> bytes | bytearray:
+        """The bytes of all reads together."""
+        if not self.blob:
+            return b"".join(self.loose)
+        self.pack()
+        return self.blob
 
     def contents(self) -> list[bytes]:
         """The bytes of each read."""
-        starts = [0, *self.ends]
-        return [bytes(self.blob[start:end]) for start, end in pairwise(starts)]
+        return [self.piece(read) for read in range(self.number())]
 
     def forget_bytes(self) -> None:
         """The bytes were read; only the times are still needed."""
         self.blob.clear()
+        self.loose.clear()
         del self.ends[:]
 
     def last_stamp_ns(self, offset_ns: int) -> int:
         """The stamp of the last read on the monotonic clock; 0 where the kernel gave none."""
-        second, nanosecond = _TIMESPEC.unpack(self.stamps[-16:]) if self.stamps else (0, 0)
+        last = self.stamps[-1][-_TIMES.size :] if self.stamps else NO_STAMP
+        second, nanosecond = _TIMES.unpack(last)
         return second * NS_PER_S + nanosecond - offset_ns if second else 0
 
-    def stamps_ns(self, offset_ns: int) -> tuple[list[int], bool]:
-        """The stamp of each read on the monotonic clock, and whether all are the kernel's."""
-        numbers = array("q", self.stamps)
-        seconds, nanoseconds = numbers[::2], numbers[1::2]
-        if not seconds or min(seconds) == 0:
-            return [read_ns for _, read_ns in self.wakes], False
-        stamps: list[int] = []
-        while len(stamps) < len(seconds):
-            # Most neighbours share their second, so that one addition for each is enough.
-            begin = len(stamps)
-            second = seconds[begin]
-            end = begin + _run_length(seconds, begin)
-            base_ns = second * NS_PER_S - offset_ns
-            stamps += [base_ns + nanosecond for nanosecond in nanoseconds[begin:end]]
-        return stamps, True
-
-
-def _run_length(seconds: array[int], begin: int) -> int:
-    """How many stamps from `begin` on are of the same second; one, where they are not in order."""
-    rest = seconds[begin:]
-    same = rest.count(rest[0])
-    return same if rest[same - 1] == rest[0] else 1
+    def times(self, offset_ns: int) -> ReadTimes:
+        """The times of all reads; the offset is that of the wall clock before the monotonic."""
+        stamps, wakes = b"".join(self.stamps), b"".join(self.wakes)
+        return ReadTimes(stamps, wakes, offset_ns=offset_ns, from_kernel=self.stamped)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +222,7 @@ def trust_stream(reads: KeptReads, head_bytes: int, dialect: Dialect) -> StreamD
         return None
     # An event without text may still be a token to the server; it is none to us.
     nothing = edges.marker + b'"'
-    if reads.blob.count(nothing) != sum([nothing in piece for _, piece in edges.events]):
+    if reads.whole().count(nothing) != sum([nothing in piece for _, piece in edges.events]):
         return None
     read_of_event = _joined(edges, [1] * len(edges.inner))
     return StreamDigest(content, read_of_event) if isinstance(read_of_event, range) else None
@@ -205,6 +236,7 @@ def count_stream(reads: KeptReads, head_bytes: int, dialect: Dialect) -> StreamD
     edges = _edges(reads, head_bytes)
     if edges is None:
         return None
+    reads.pack()
     blob, ends, inner = reads.blob, reads.ends, edges.inner
     events = blob.count(EVENT_END, head_bytes)
     nothing = edges.marker + b'"'
@@ -220,16 +252,43 @@ def count_stream(reads: KeptReads, head_bytes: int, dialect: Dialect) -> StreamD
     return StreamDigest(content, _joined(edges, counts))
 
 
+def sizes_hold(reads: KeptReads, head_bytes: int) -> bool:
+    """Every read is one whole chunk with a right size, but for the head and those at the end.
+
+    Reads of the same length that begin with the same bytes are looked at once. What is no
+    chunk of its own at the end is cut into its chunks.
+    """
+    contents = reads.contents()
+    del contents[0 : 1 if len(contents[0]) == head_bytes else 0]
+    last = contents.pop() if contents else b""
+    kinds = {(len(content), content[:_SIZE_LINE_BYTES_MAX]) for content in contents}
+    if not all(_SIZES.get(line, -1) == length - len(line) - 4 for length, line in map(_cut, kinds)):
+        return False
+    parts = last.split(b"\r\n")
+    chunks = zip(parts[0:-3:2], parts[1:-3:2], strict=False)
+    return parts[-3:] == [b"0", b"", b""] and all(
+        _SIZES.get(line) == len(content) for line, content in chunks
+    )
+
+
+def _cut(kind: tuple[int, bytes]) -> tuple[int, bytes]:
+    """The length of a read and its size line."""
+    length, beginning = kind
+    return length, beginning.partition(b"\r\n")[0]
+
+
 def _edges(reads: KeptReads, head_bytes: int) -> _Edges | None:
     """Cut off and sort the events at the edges; None where they are not of the usual kind."""
-    blob, ends = reads.blob, reads.ends
-    first = 1 if ends[0] == head_bytes else 0
-    if len(ends) - first < _FIRST_EDGE + _LAST_EDGE or not blob.endswith(LAST_CHUNK):
+    number = reads.number()
+    first = 1 if len(reads.piece(0)) == head_bytes else 0
+    if number - first < _FIRST_EDGE + _LAST_EDGE:
         return None
-    inner = range(first + _FIRST_EDGE, len(ends) - _LAST_EDGE)
+    if not reads.piece(number - 1).endswith(LAST_CHUNK):
+        return None
+    inner = range(first + _FIRST_EDGE, number - _LAST_EDGE)
     events: list[tuple[int, bytes]] = []
-    for read in (*range(first, inner.start), *range(inner.stop, len(ends))):
-        content = bytes(blob[ends[read - 1] if read else head_bytes : ends[read]])
+    for read in (*range(first, inner.start), *range(inner.stop, number)):
+        content = reads.piece(read) if read else reads.piece(0)[head_bytes:]
         events += [(read, piece) for piece in content.split(EVENT_END)[:-1]]
     sample = b"".join([piece for _, piece in events])
     present = [marker for marker in _MARKERS if marker in sample]
@@ -276,6 +335,7 @@ def _joined(edges: _Edges, counts: list[int]) -> Sequence[int]:
 
 def digest_stream(reads: KeptReads, head_bytes: int, dialect: Dialect) -> StreamDigest | None:
     """Digest a whole chunked event stream, or None where the bulk look does not suffice."""
+    reads.pack()
     body = bytes(reads.blob[head_bytes:])
     parts = body.split(b"\r\n")
     if parts[-3:] != [b"0", b"", b""] or len(parts) < 5 or len(parts) % 2 == 0:
@@ -289,8 +349,9 @@ def digest_stream(reads: KeptReads, head_bytes: int, dialect: Dialect) -> Stream
     if content is None:
         return None
     wire = map(add, map(len, size_lines), lengths)
-    # A chunk on the wire is its size line, its content and two line ends.
-    ends = [end + 4 * number for number, end in enumerate(accumulate(wire, initial=head_bytes))]
+    # A chunk on the wire is its size line, its content and two line ends; its event is over
+    # before the second of them.
+    ends = [end + 4 * number - 2 for number, end in enumerate(accumulate(wire, initial=head_bytes))]
     every_read = _read_of_each(ends[1:], reads.ends)
     return StreamDigest(content, list(compress(every_read, meaningful)))
 

@@ -47,7 +47,6 @@ WARM_UP = 16
 RESENT = 32
 """The peer had closed the reused connection; the request was sent again on a new one, once."""
 
-LATENESS_US_MAX = 65535
 _U32_MAX = 0xFFFFFFFF
 _BLOCK = struct.Struct("<cI")
 _REQUEST = struct.Struct("<HHIQQQQQQQHBBIIIIIIII3s12s")
