@@ -32,7 +32,8 @@ from exonerate.adapters.socket_facts import ending_of
 from exonerate.core.instant import NS_PER_MS, NS_PER_S
 from exonerate.core.wire.end_codes import Ending
 from exonerate.core.wire.kept_answer import KEPT_BYTES_MAX, RunMemory
-from exonerate.core.wire.kept_reads import EVENT_END, Add, Wake, wake_at
+from exonerate.core.wire.kept_reads import Wake, wake_at
+from exonerate.core.wire.stream_digest import EVENT_END
 from exonerate.core.workload.plan import Plan, Work
 from exonerate.core.workload.result_blocks import RequestRecord
 
@@ -57,7 +58,7 @@ BACKLOG_MAX = 128
 LOOSE_READS_MAX = 128
 """An answer with more reads than this is packed, so that its bytes lie without gaps."""
 
-QuickSlot: TypeAlias = tuple[Receive, Add, Add, Add]
+QuickSlot: TypeAlias = tuple[Receive, list[bytes]]
 """All that the hot path needs of a slot whose answer may be kept unseen."""
 
 
@@ -201,7 +202,7 @@ class LoadLoop:
             if fd not in quick:
                 self._attend(self._slots[fd], mask, wake)
                 continue
-            receive, add, add_stamp, add_wake = quick[fd]
+            receive, kept = quick[fd]
             try:
                 content, ancillary, _, _ = receive(READ_BYTES, ANCILLARY_BYTES)
             except OSError as error:
@@ -209,9 +210,9 @@ class LoadLoop:
                 continue
             if content[-4:] == EVENT_END and ancillary:
                 # `KeptReads.keep`, spelled out: a call would cost as much as what it does.
-                add(content)
-                add_stamp(ancillary[0][2])
-                add_wake(wake)
+                kept.append(content)
+                kept.append(ancillary[0][2])
+                kept.append(wake)
             else:
                 self._keep(self._slots[fd], content, ancillary, wake)
 
@@ -249,7 +250,7 @@ class LoadLoop:
             self._over(slot, ending)
         elif slot.quick:
             assert slot.flight is not None
-            self._quick[slot.fd] = (slot.receive, *slot.flight.reads.sink())
+            self._quick[slot.fd] = (slot.receive, slot.flight.reads.loose)
         else:
             self._quick.pop(slot.fd, None)
 
@@ -363,7 +364,7 @@ class LoadLoop:
             self._over(slot, "given-up")
 
     def _keep_in_bounds(self, slot: Slot, flight: Flight) -> None:
-        if len(flight.reads.loose) > LOOSE_READS_MAX:
+        if len(flight.reads.loose) > 3 * LOOSE_READS_MAX:
             flight.reads.pack()
         if slot.quick and flight.reads.byte_count() > KEPT_BYTES_MAX:
             self._quick.pop(slot.fd, None)

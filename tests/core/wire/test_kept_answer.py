@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from exonerate.core.wire.answer import AnswerReader
 from exonerate.core.wire.kept_answer import AnswerFacts, LoadAnswer, RunMemory
-from exonerate.core.wire.kept_reads import EVENT_END, NO_STAMP, KeptReads, wake_at
+from exonerate.core.wire.kept_reads import NO_STAMP, KeptReads, wake_at
+from exonerate.core.wire.stream_digest import EVENT_END
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 WAKE = wake_at(0, 1)

@@ -1,6 +1,6 @@
 """One answer of a load run: keeps its reads while it comes, and reads it when it is over.
 
-See `kept_reads` for why. `LoadAnswer` decides, when the head is known, whether the bulk look may
+See `stream_digest` for why. `LoadAnswer` decides, when the head is known, whether the bulk look may
 be tried at the end (`quick`); any other answer is read piece by piece as it comes.
 """
 
@@ -14,10 +14,10 @@ from exonerate.core.wire.answer import AnswerReader
 from exonerate.core.wire.dialects import Dialect
 from exonerate.core.wire.exchange import ContentFacts
 from exonerate.core.wire.http1 import Head, ResponseReader
-from exonerate.core.wire.kept_reads import (
+from exonerate.core.wire.kept_reads import KeptReads
+from exonerate.core.wire.stream_digest import (
     EVENT_END,
     LAST_CHUNK,
-    KeptReads,
     StreamDigest,
     count_stream,
     digest_stream,
@@ -183,7 +183,7 @@ class LoadAnswer:
         )
 
     def _look_for_head(self, reads: KeptReads) -> None:
-        seen = bytes(reads.whole())
+        seen = reads.whole()
         end = seen.find(b"\r\n\r\n") + 4
         head = self._memory.quick_head(seen[:end]) if end >= 4 else None
         if head is None:
@@ -197,7 +197,7 @@ class LoadAnswer:
     def _look_for_end(self, reads: KeptReads) -> None:
         tail = reads.piece(reads.number() - 1)
         if len(tail) < len(LAST_CHUNK):
-            tail = bytes(reads.whole()[-len(LAST_CHUNK) :])
+            tail = reads.whole()[-len(LAST_CHUNK) :]
         if tail.endswith(LAST_CHUNK):
             self.finished = True
         elif not tail.endswith(EVENT_END):

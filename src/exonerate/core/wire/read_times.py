@@ -5,8 +5,8 @@ such a column, a *lane* of 64 bits for each number: one addition, subtraction or
 then does all lanes in C, which costs a tenth of a loop over objects and needs no numpy (the load
 worker must stay small). Nothing may be borrowed from one lane by its neighbour, so before a
 subtraction `_BIAS` is added to each lane; where a result is not what a lane can show
-(a clock that stepped back, a gap of more than four seconds, a read that was very late), the numbers are
-reckoned one by one instead. Tests hold both ways against each other.
+(a clock that stepped back, a gap of more than four seconds, a very late read), the numbers
+are reckoned one by one instead. Tests hold both ways against each other.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ _BIAS_HIGH_WORD = (_BIAS >> 32).to_bytes(4, "little")
 
 _SOON_NS = 1 << 25
 """Reads that are less late than this (33 ms) are reckoned in lanes."""
+_NOT_SOON = (1 << _LANE_BITS) - _SOON_NS
 
 _PER_1000, _PER_1000_SHIFT = 68_719_477, 36
 """x * 68719477 >> 36 is x // 1000 for every x below 2**26: the product of the error (264) and x
@@ -51,7 +52,7 @@ class ReadTimes:
             timespecs = array("q", stamps)
             self._wall = _lanes(timespecs[::2]) * NS_PER_S + _lanes(timespecs[1::2])
         else:
-            self._wall = _lanes(self._wakes[1::2]) + offset_ns * _ones(self.number)
+            self._wall = _lanes(self._wakes[1::2]) + offset_ns * _in_each(1, self.number)
         self.wall_ns = array("q", self._wall.to_bytes(_LANE_BYTES * self.number, "little"))
         """The stamps as the kernel gave them."""
 
@@ -74,10 +75,10 @@ class ReadTimes:
     def lateness_us(self) -> tuple[array[int], int]:
         """For each read how long after its stamp it was read, 65535 being "or more"; the most."""
         number = self.number
-        bias = _BIAS * _ones(number)
-        read_at = _lanes(self._wakes[1::2]) + self._offset_ns * _ones(number)
+        bias = _in_each(_BIAS, number)
+        read_at = _lanes(self._wakes[1::2]) + self._offset_ns * _in_each(1, number)
         late_ns = (read_at + bias - self._wall) ^ bias
-        if late_ns & (((1 << _LANE_BITS) - _SOON_NS) * _ones(number)):
+        if late_ns & _in_each(_NOT_SOON, number):
             return self._lateness_one_by_one()
         # The quotient is moved to the upper half of its lane, where it has 16 bits to itself.
         quotients = late_ns * _PER_1000 >> (_PER_1000_SHIFT - 32)
@@ -90,7 +91,7 @@ class ReadTimes:
         all_bits = (1 << _LANE_BITS * number) - 1
         stamps = self._wall >> _LANE_BITS * reads.start & all_bits
         before = (stamps << _LANE_BITS | begun_ns + self._offset_ns) & all_bits
-        biased = stamps + _BIAS * _ones(number) - before
+        biased = stamps + _in_each(_BIAS, number) - before
         words = array("I", biased.to_bytes(_LANE_BYTES * number, "little"))
         within = words[1::2].tobytes() == _BIAS_HIGH_WORD * number
         return words[::2] if within else None
@@ -114,7 +115,7 @@ def _lanes(numbers: array[int]) -> int:
     return int.from_bytes(numbers.tobytes(), "little")
 
 
-@lru_cache(maxsize=256)
-def _ones(number: int) -> int:
-    """One in each lane."""
-    return int.from_bytes(b"\1\0\0\0\0\0\0\0" * number, "little")
+@lru_cache(maxsize=512)
+def _in_each(value: int, number: int) -> int:
+    """The same value in each lane."""
+    return int.from_bytes(value.to_bytes(_LANE_BYTES, "little") * number, "little")
