@@ -190,7 +190,7 @@ class LoadLoop:
         """Send what is due; digest some answers where there is time to, or many wait."""
         if self._changed or now_ns >= self._due_ns:
             self._send_due(now_ns)
-        if self._ended and (idle or len(self._ended) > BACKLOG_MAX):
+        if self._ended and ((idle and not self._changed) or len(self._ended) > BACKLOG_MAX):
             for _ in range(min(len(self._ended), DIGESTED_AT_ONCE_MAX)):
                 self._make_record(self._ended.popleft())
         while len(self._ended) > 2 * BACKLOG_MAX:

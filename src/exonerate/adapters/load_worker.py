@@ -46,7 +46,11 @@ def main() -> None:
     gc.disable()
     with contextlib.suppress(PermissionError):
         os.setpriority(os.PRIO_PROCESS, 0, NICENESS)
-    job = orjson.loads(sys.stdin.buffer.readline())
+    line = sys.stdin.buffer.readline()
+    if not line:
+        # Whoever started us is gone.
+        return
+    job = orjson.loads(line)
     with Path(job["spool"]).open("wb", buffering=SPOOL_BUFFER_BYTES) as spool:
         _Worker(job, spool).run()
 
@@ -86,7 +90,7 @@ class _Worker:
         ended_ns = time.monotonic_ns()
         self._spool.flush()
         facts = self._loop.facts
-        _say(
+        self._say(
             {
                 "type": "facts",
                 "worker": self._number,
@@ -123,7 +127,7 @@ class _Worker:
             return
         self._progress_ns = now_ns
         facts = self._loop.facts
-        _say(
+        self._say(
             {
                 "type": "progress",
                 "worker": self._number,
@@ -134,10 +138,12 @@ class _Worker:
             }
         )
 
-
-def _say(value: Mapping[str, Any]) -> None:
-    sys.stdout.buffer.write(orjson.dumps(value) + b"\n")
-    sys.stdout.buffer.flush()
+    def _say(self, value: Mapping[str, Any]) -> None:
+        try:
+            os.write(sys.stdout.fileno(), orjson.dumps(value) + b"\n")
+        except BrokenPipeError:
+            # Whoever started us is gone; nobody waits for the rest.
+            self._loop.stop()
 
 
 def _recipe(value: Mapping[str, Any]) -> RequestRecipe:

@@ -8,10 +8,11 @@ and from nothing else: `exonerate bench export` and `compare` read the same byte
 from __future__ import annotations
 
 import asyncio
-import shutil
+import io
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
@@ -27,6 +28,7 @@ from exonerate.core.workload.result_blocks import (
     encode_json,
     read_bare_blocks,
     read_blocks,
+    whole_blocks_bytes,
 )
 from exonerate.core.workload.summary import CellFold, CellSummary
 from exonerate.errors import ExonerateError
@@ -36,6 +38,9 @@ OPEN_KINDS = ("poisson", "constant", "trace", "replay")
 COUNTERS = ("generated_tokens", "prompt_tokens", "steps", "cpu_s")
 GAUGES = ("running", "waiting", "kv_usage")
 TIME_LIMIT_S = 6 * 3600.0
+TAKEN_BYTES_MAX = 4 * 1024 * 1024
+"""At once, of a spool, unless a single block is larger."""
+
 Facts = Mapping[str, Any]
 
 
@@ -177,16 +182,20 @@ class _CellRun:
     result: CellResult | None = None
 
     async def play(self, file: BinaryIO) -> None:
-        """Run the workers, copy their spools into the result, say how it ended."""
+        """Run the workers, take their records into the result, say how it ended."""
         self.tools.view.begin(self.cell)
+        fold = _CellReader(self.spec.header(version=VERSION, wall=""), self.number)
         with tempfile.TemporaryDirectory(prefix="exonerate-") as folder:
-            spools = [Path(folder) / f"{number}" for number, _ in enumerate(self._plans())]
+            paths = [Path(folder) / f"{number}" for number, _ in enumerate(self._plans())]
+            spools = [_Spool(path, file, fold) for path in paths]
             try:
                 await self._run(spools)
             finally:
-                self._write(spools, file)
+                for spool in spools:
+                    spool.close()
+                self._end(file, fold)
 
-    async def _run(self, spools: Sequence[Path]) -> None:
+    async def _run(self, spools: Sequence[_Spool]) -> None:
         await self._sample()
         async with asyncio.TaskGroup() as group:
             sampling = group.create_task(self._keep_sampling())
@@ -194,12 +203,15 @@ class _CellRun:
                 for number, (plan, spool) in enumerate(zip(self._plans(), spools, strict=True)):
                     facts: dict[str, Any] = {}
                     self.facts.append(facts)
+                    progress = partial(self._progress, spool)
                     job = self._job(number, plan)
-                    load.create_task(
-                        self.tools.run_load(job, spool, self.tools.view.show, facts=facts)
-                    )
+                    load.create_task(self.tools.run_load(job, spool.path, progress, facts=facts))
             sampling.cancel()
         await self._sample()
+
+    def _progress(self, spool: _Spool, said: JsonObject) -> None:
+        self.tools.view.show(said)
+        spool.take()
 
     def _plans(self) -> list[dict[str, Any]]:
         return worker_plans(self.cell, self.spec)
@@ -234,19 +246,7 @@ class _CellRun:
             values = await self.tools.engine.sample()
             self.samples.append((self.tools.clock.now(), values))
 
-    def _write(self, spools: Sequence[Path], file: BinaryIO) -> None:
-        fold = _CellReader(self.spec.header(version=VERSION, wall=""), self.number)
-        for spool in spools:
-            if not spool.exists():
-                continue
-            # First everything is in the result, then it is folded: the raw records come first.
-            with spool.open("rb") as blocks:
-                shutil.copyfileobj(blocks, file)
-                file.flush()
-                blocks.seek(0)
-                for block in read_bare_blocks(blocks):
-                    assert isinstance(block, RequestRecord)
-                    fold.add(block)
+    def _end(self, file: BinaryIO, fold: _CellReader) -> None:
         end: dict[str, Json] = {
             "type": "cell_end",
             "cell": self.number,
@@ -257,6 +257,46 @@ class _CellRun:
         file.flush()
         self.result = fold.result(end)
         self.tools.view.end(self.result.summary)
+
+
+class _Spool:
+    """What one worker has written so far, taken into the result and folded as it comes.
+
+    So the result file grows with the run, and little is left to do when it ends.
+    """
+
+    def __init__(self, path: Path, result: BinaryIO, fold: _CellReader) -> None:
+        self.path = path
+        self._result = result
+        self._fold = fold
+        self._file: BinaryIO | None = None
+
+    def take(self) -> None:
+        """Take every whole block that is there; the result has it before it is folded."""
+        if self._file is None and self.path.exists():
+            self._file = self.path.open("rb")
+        bytes_max = TAKEN_BYTES_MAX
+        while self._file is not None:
+            begin = self._file.tell()
+            content = self._file.read(bytes_max)
+            whole = whole_blocks_bytes(content)
+            self._file.seek(begin + whole)
+            if not whole:
+                if len(content) < bytes_max:
+                    return
+                bytes_max *= 2
+                continue
+            self._result.write(memoryview(content)[:whole])
+            self._result.flush()
+            for block in read_bare_blocks(io.BytesIO(content)):
+                assert isinstance(block, RequestRecord)
+                self._fold.add(block)
+
+    def close(self) -> None:
+        """Take the rest."""
+        self.take()
+        if self._file is not None:
+            self._file.close()
 
 
 class _CellReader:

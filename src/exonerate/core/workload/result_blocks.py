@@ -227,6 +227,17 @@ def read_bare_blocks(stream: BinaryIO) -> Iterator[JsonObject | RequestRecord]:
             raise ValueError(f"unknown block kind {kind!r}")
 
 
+def whole_blocks_bytes(content: bytes) -> int:
+    """How many bytes at the beginning of a piece of a spool are whole blocks."""
+    at = 0
+    while at + _BLOCK.size <= len(content):
+        end = at + _BLOCK.size + _BLOCK.unpack_from(content, at)[1]
+        if end > len(content):
+            break
+        at = end
+    return at
+
+
 def _decode_request(payload: bytes) -> RequestRecord:
     fields = _REQUEST.unpack_from(payload)
     flags, events = fields[11], fields[14]
