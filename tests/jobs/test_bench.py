@@ -14,7 +14,8 @@ from exonerate.core.scene import PromptRecipe, RequestRecipe
 from exonerate.core.workload.bench_spec import BenchCell, BenchSpec
 from exonerate.core.workload.result_blocks import COMPLETE, RequestRecord, encode_request
 from exonerate.core.workload.summary import CellSummary
-from exonerate.jobs.bench import BenchTools, read_result, run_bench
+from exonerate.jobs.bench import BenchTools, run_bench
+from exonerate.jobs.bench_result import read_result
 
 FACTS = {
     "type": "facts", "begun_ns": 0, "ended_ns": 10**9, "cpu_s": 0.1, "resident_kib": 1,

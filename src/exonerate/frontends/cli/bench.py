@@ -32,8 +32,9 @@ from exonerate.frontends.cli.bench_options import BenchOptions, Limits, Numbers,
 from exonerate.frontends.cli.bench_view import LiveView
 from exonerate.frontends.cli.interrupts import run_async
 from exonerate.frontends.cli.urls import Url
-from exonerate.jobs.bench import BenchResult, BenchTools, read_result, run_bench
+from exonerate.jobs.bench import BenchTools, run_bench
 from exonerate.jobs.bench_compare import compare_results
+from exonerate.jobs.bench_result import BenchResult, read_result
 from exonerate.report.bench import bench_markdown, bench_text, comparison_lines
 from exonerate.report.bench_html import bench_html
 from exonerate.report.bench_rows import Format, event_rows, request_row, rows_text
