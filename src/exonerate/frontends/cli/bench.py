@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,6 +24,7 @@ from exonerate.adapters.request import authorization
 from exonerate.adapters.tokenizer import EngineTokenizer
 from exonerate.core.deployment.model import Deployment
 from exonerate.core.deployment.parse import parse_deployment
+from exonerate.core.json_types import JsonObject
 from exonerate.core.workload.bench_spec import BenchSpec
 from exonerate.core.workload.fitting import fitted
 from exonerate.core.workload.result_blocks import RequestRecord, read_blocks
@@ -92,6 +94,8 @@ def command() -> None:
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Raw result file.")
 @click.option("--markdown", type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--html", type=click.Path(dir_okay=False, path_type=Path))
+@click.option("--case", "case_id", metavar="ID", help="Add the result to this case as evidence.")
+@click.option("--ledger", metavar="URL", help="Path or postgresql:// address of its ledger.")
 @click.option("--json", "as_json", is_flag=True, help="Print `exonerate.bench/1` on stdout.")
 @click.option("--quiet", "-q", is_flag=True)
 def run(**given: Any) -> int:
@@ -107,6 +111,7 @@ def run(**given: Any) -> int:
     """
     files = {name: given.pop(name) for name in ("out", "markdown", "html")}
     as_json, quiet = given.pop("as_json"), given.pop("quiet")
+    record = _recorder(given["config"], given.pop("ledger"), given.pop("case_id"))
     options = _options(given)
     spec, bodies = options.spec(), options.bodies()
     authorization(spec.request)
@@ -114,6 +119,8 @@ def run(**given: Any) -> int:
     tools = BenchTools(SystemClock(), run_worker, _engine(spec), LiveView(quiet=quiet))
     result = run_async(_measure(spec, tools, out, bodies), may_be_cut_short=True)
     _report(result, out, markdown=files["markdown"], html=files["html"], as_json=as_json)
+    if record is not None:
+        record(result.to_json(str(out)))
     return _status(result)
 
 
@@ -234,6 +241,17 @@ def _report(
     if result.client_bound:
         sys.stdout.flush()
         click.echo("invalid: client-bound; see the notes", err=True)
+
+
+def _recorder(
+    config: Path | None, ledger: str | None, case_id: str | None
+) -> Callable[[JsonObject], None] | None:
+    if case_id is None:
+        return None
+    # Found before the load begins; imported here, since it takes more memory than the load.
+    from exonerate.frontends.cli.bench_case import recorder
+
+    return recorder(config, ledger, case_id)
 
 
 def _status(result: BenchResult) -> int:
