@@ -7,6 +7,8 @@ answer takes as long as reading a dozen events.
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Sequence
 
 from exonerate.core.instant import NS_PER_S
@@ -168,17 +170,13 @@ def _put_arrivals(record: RequestRecord, read_of_event: Sequence[int], times: Re
 
 
 def _coalesced(read_of_event: Sequence[int], times: ReadTimes) -> tuple[CoalescedRead, ...]:
-    found: list[CoalescedRead] = []
-    first = 0
-    for event in range(1, len(read_of_event) + 1):
-        if event < len(read_of_event) and read_of_event[event] == read_of_event[first]:
-            continue
-        if event - first > 1:
-            read = read_of_event[first]
-            span = max(0, times.at(read) - times.earliest(read))
-            found.append(CoalescedRead(first, event - first, span))
-        first = event
-    return tuple(found)
+    several = [(read, events) for read, events in Counter(read_of_event).items() if events > 1]
+    return tuple(
+        CoalescedRead(
+            bisect_left(read_of_event, read), events, max(0, times.at(read) - times.earliest(read))
+        )
+        for read, events in several
+    )
 
 
 def _or_unknown(count: int | None) -> int:

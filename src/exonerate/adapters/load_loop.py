@@ -40,7 +40,7 @@ from exonerate.core.workload.result_blocks import RequestRecord
 READ_BYTES = 64 * 1024
 ANCILLARY_BYTES = 64
 CHORES_NS = 50 * NS_PER_MS
-READS_BETWEEN_CHORES_MAX = 1000
+READS_BETWEEN_CHORES_MAX = 4000
 BOUNDS_NS = NS_PER_S
 WAIT_S_MAX = 0.02
 NEVER_NS = 1 << 63
@@ -56,7 +56,8 @@ BACKLOG_MAX = 128
 """With more ended answers than this some are digested at each turn, whatever there is to read."""
 
 LOOSE_READS_MAX = 128
-"""An answer with more reads than this is packed, so that its bytes lie without gaps."""
+LARGE_READ_BYTES = 4096
+"""An answer with more or larger reads than these is packed, and its bytes are counted."""
 
 QuickSlot: TypeAlias = tuple[Receive, list[bytes]]
 """All that the hot path needs of a slot whose answer may be kept unseen."""
@@ -364,9 +365,10 @@ class LoadLoop:
             self._over(slot, "given-up")
 
     def _keep_in_bounds(self, slot: Slot, flight: Flight) -> None:
-        if len(flight.reads.loose) > 3 * LOOSE_READS_MAX:
+        loose = flight.reads.loose
+        if len(loose) > 3 * LOOSE_READS_MAX or (loose and len(loose[-3]) > LARGE_READ_BYTES):
             flight.reads.pack()
-        if slot.quick and flight.reads.byte_count() > KEPT_BYTES_MAX:
+        if slot.quick and len(flight.reads.blob) > KEPT_BYTES_MAX:
             self._quick.pop(slot.fd, None)
             slot.quick = False
             flight.look_closer()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 import orjson
 from hypothesis import given
@@ -201,3 +201,23 @@ def test_no_answer_leaves_garbage_behind() -> None:
         assert gc.collect() == 0
     finally:
         gc.enable()
+
+
+@given(
+    st.lists(st.integers(1, 4), min_size=8, max_size=40),
+    st.lists(st.text(max_size=12), min_size=1, max_size=9),
+    st.integers(-1, 1),
+)
+def test_a_trusted_run_tells_which_reads_brought_several(
+    shares: list[int], texts: list[str], off: int
+) -> None:
+    """Late reads that bring several events are named, also where the server miscounts."""
+    words = [event({"content": texts[at % len(texts)]}) for at in range(sum(shares))]
+    places = [0, *accumulate(shares)]
+    lumps = [b"".join(words[begin:end]) for begin, end in pairwise(places)]
+    tokens = sum(bool(texts[at % len(texts)]) for at in range(sum(shares))) + off
+    usage = {"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": tokens}}
+    tail = event({}, "length") + chunk(b"data: " + orjson.dumps(usage) + b"\n\n")
+    proven = [HEAD, *[event({"content": " x"})] * 40, TAIL]
+    contents = [HEAD, *lumps, tail + chunk(b"data: [DONE]\n\n") + b"0\r\n\r\n"]
+    assert_same(contents, proven=[proven] * 20)

@@ -54,6 +54,10 @@ def test_lanes_say_what_plain_arithmetic_says(
     expected = gaps_one_by_one([stamps[read] for read in span], BEGUN_NS)
     assert times.gaps_ns(span, BEGUN_NS) == expected
     assert times.gaps_ns(list(span), BEGUN_NS) == expected
+    several = sorted(data.draw(st.lists(st.sampled_from(span), max_size=9))) if span else []
+    assert times.gaps_ns(several, BEGUN_NS) == gaps_one_by_one(
+        [stamps[read] for read in several], BEGUN_NS
+    )
     lateness, most = times.lateness_us()
     assert list(lateness) == [min(max(0, one // 1000), 65535) for one in late]
     assert most == max([0, *[one // 1000 for one in late]])

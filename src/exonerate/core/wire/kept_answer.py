@@ -77,15 +77,15 @@ class RunMemory:
 
     @property
     def trusted(self) -> bool:
-        """The last answers that were proven were one event of text a read, as many as tokens."""
+        """The last answers that were proven had text in each read, as many events as tokens."""
         return self._proven >= _PROVEN_MIN
 
     def proved(self, digest: StreamDigest | None) -> None:
         """An answer was looked at thoroughly; one that is unlike the others ends the trust."""
-        found = [] if digest is None else list(digest.read_of_event)
-        one_each = bool(found) and found == list(range(found[0], found[0] + len(found)))
+        found = [] if digest is None else digest.read_of_event
+        in_each = len(found) > 0 and len(set(found)) == found[-1] - found[0] + 1
         counted = digest is not None and digest.content.completion_tokens == len(found)
-        self._proven = self._proven + 1 if one_each and counted else 0
+        self._proven = self._proven + 1 if in_each and counted else 0
 
 
 class LoadAnswer:

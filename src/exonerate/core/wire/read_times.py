@@ -12,6 +12,7 @@ are reckoned one by one instead. Tests hold both ways against each other.
 from __future__ import annotations
 
 from array import array
+from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 from operator import sub
@@ -66,10 +67,13 @@ class ReadTimes:
 
     def gaps_ns(self, read_of_event: Sequence[int], begun_ns: int) -> array[int]:
         """From each event to the next, given the read that brought it; first from `begun_ns`."""
-        if isinstance(read_of_event, range) and read_of_event:
-            gaps = self._gaps_of_neighbours(read_of_event, begun_ns)
+        if not read_of_event:
+            return array("I")
+        first, last = read_of_event[0], read_of_event[-1]
+        if isinstance(read_of_event, range) or len(set(read_of_event)) == last - first + 1:
+            gaps = self._gaps_of_neighbours(range(first, last + 1), begun_ns)
             if gaps is not None:
-                return gaps
+                return gaps if len(gaps) == len(read_of_event) else _shared(gaps, read_of_event)
         return gaps_one_by_one([self.at(read) for read in read_of_event], begun_ns)
 
     def lateness_us(self) -> tuple[array[int], int]:
@@ -109,6 +113,19 @@ def gaps_one_by_one(arrivals: list[int], begun_ns: int) -> array[int]:
     """The gaps between any arrivals; a step back of the wall clock counts as none."""
     gaps = [max(0, gap) for gap in map(sub, arrivals, [begun_ns, *arrivals])]
     return array("Q" if max(gaps, default=0) > U32_MAX else "I", gaps)
+
+
+def _shared(gaps: array[int], read_of_event: Sequence[int]) -> array[int]:
+    """The same gaps with a zero for each event that came in the read of the one before."""
+    spread, taken = array("I"), 0
+    for read, events in Counter(read_of_event).items():
+        if events > 1:
+            end = read - read_of_event[0] + 1
+            spread.extend(gaps[taken:end])
+            spread.frombytes(bytes(spread.itemsize * (events - 1)))
+            taken = end
+    spread.extend(gaps[taken:])
+    return spread
 
 
 def _lanes(numbers: array[int]) -> int:

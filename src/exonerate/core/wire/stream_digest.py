@@ -7,8 +7,9 @@ the kernel's stamp and the time at which the loop woke up. When the bytes look l
 the whole answer is read at once, by one of four ways, each slower and more general than the one
 before; a way that finds the answer unlike what it expects answers None, and the next one is taken:
 
-0. `trust_stream`: in a run whose first answers were proven to be one event of text a read, and
-   whose server counts its tokens, as many reads as tokens say the same of the next answer.
+0. `trust_stream`: in a run whose first answers were proven to have text in each read, and whose
+   server counts its tokens as we count events, as many tokens as reads say that the next answer
+   came one event a read.
 1. `count_stream`: nearly every engine sends one event in a chunk of its own, in one JSON layout,
    and a paced stream comes read by read. Then counting three byte strings over the whole answer
    proves that every read between the first and the last few brought exactly one event of text.
@@ -90,9 +91,10 @@ def is_quick(head: Head) -> bool:
 def trust_stream(reads: KeptReads, head_bytes: int, dialect: Dialect) -> StreamDigest | None:
     """Digest an answer by its edges alone, or None where its number of reads is not telling.
 
-    All reads but the last are known to end with `EVENT_END`, or with the head. Where the server
-    counted as many tokens as there are reads from the first to the last with text, each of
-    these reads brought one event of text. Only for runs whose answers were proven to be so.
+    All reads but the last are known to end with `EVENT_END`, or with the head, and each from the
+    first to the last with text to bring at least one event of it: only for runs whose answers
+    were proven to be so. Where the server counted as many tokens as there are such reads, each
+    of them brought one; where it counted more, the longer ones tell which brought several.
     """
     number = reads.number()
     begin = 1 if len(reads.piece(0)) == head_bytes else 0
@@ -103,26 +105,33 @@ def trust_stream(reads: KeptReads, head_bytes: int, dialect: Dialect) -> StreamD
     marker = _marker_of(b"".join(front + back))
     if marker is None:
         return None
-    skipped, before = _until_text(front, marker)
-    left_out, after = _until_text(back, marker)
-    if skipped < 0 or left_out < 0:
+    skipped, texts_first, before = _until_text(front, marker)
+    left_out, texts_last, after = _until_text(back, marker)
+    if not texts_first or not texts_last:
         return None
-    read_of_event = range(begin + skipped, number - left_out)
+    span = range(begin + skipped, number - left_out)
     others = [*chain.from_iterable(before), *chain.from_iterable(reversed(after))]
-    content = _content_of(others, len(read_of_event), dialect)
-    if content is None or content.completion_tokens != len(read_of_event):
-        return None
     # An event without text may still be a token to the server; it is none to us.
     nothing = marker + b'"'
     if reads.whole().count(nothing) != sum([nothing in event for event in others]):
         return None
-    return StreamDigest(content, read_of_event)
+    content = _content_of(others, len(span), dialect)
+    if content is None or content.completion_tokens is None:
+        return None
+    if texts_first == texts_last == 1 and content.completion_tokens == len(span):
+        return StreamDigest(content, span)
+    counts = [texts_first, *_counts_by_length(reads, span[1:-1]), texts_last]
+    if sum(counts) != content.completion_tokens or len(counts) != len(span):
+        return None
+    content = _content_of(others, sum(counts), dialect)
+    read_of_event = list(chain.from_iterable(map(repeat, span, counts)))
+    return None if content is None else StreamDigest(content, read_of_event)
 
 
-def _until_text(contents: list[bytes], marker: bytes) -> tuple[int, list[list[bytes]]]:
-    """How many reads come before the first with one event of text, and all other events so far.
+def _until_text(contents: list[bytes], marker: bytes) -> tuple[int, int, list[list[bytes]]]:
+    """The reads before the first with text, how many such events that has, and all other events.
 
-    The number is negative where there is no such read.
+    There are none where no read has text; the other events come read by read.
     """
     others: list[list[bytes]] = []
     for number, content in enumerate(contents):
@@ -130,8 +139,19 @@ def _until_text(contents: list[bytes], marker: bytes) -> tuple[int, list[list[by
         rest = [event for event in events if not _is_text(event, marker)]
         others.append(rest)
         if len(rest) != len(events):
-            return (number if len(rest) == len(events) - 1 else -1), others
-    return -1, others
+            return number, len(events) - len(rest), others
+    return 0, 0, others
+
+
+def _counts_by_length(reads: KeptReads, inner: range) -> list[int]:
+    """The events of each read, where only those that are longer than others may have several."""
+    contents = reads.contents()[inner.start : inner.stop]
+    lengths = list(map(len, contents))
+    usual = 3 * min(lengths, default=0) // 2
+    return [
+        content.count(EVENT_END) if length > usual else 1
+        for content, length in zip(contents, lengths, strict=True)
+    ]
 
 
 def _is_text(event: bytes, marker: bytes) -> bool:
@@ -189,7 +209,9 @@ def count_stream(reads: KeptReads, head_bytes: int, dialect: Dialect) -> StreamD
         return None
     if events == len(edges.events) + len(inner):
         return StreamDigest(content, _joined(edges, [1] * len(inner)))
-    counts = [blob.count(EVENT_END, ends[read - 1], ends[read]) for read in inner]
+    counts = _counts_by_length(reads, inner)
+    if sum(counts) != events - len(edges.events):
+        counts = [blob.count(EVENT_END, ends[read - 1], ends[read]) for read in inner]
     return StreamDigest(content, _joined(edges, counts))
 
 
