@@ -8,9 +8,8 @@ the methods below `_read`.
 With `batch_s` the loop sleeps that long after a round of reads, so that more sockets are ready at
 the next: the kernel's stamps do not care when they are read. It costs about that much delay
 between an answer and the next request of a closed loop, which the record shows as sending lag;
-so it never sleeps longer than a 200th of what an answer takes. Where answers wait to be digested
-that is done instead of sleeping, and once every stream had something to read the loop waits for
-the next step of the engine without a sleep before.
+so it never sleeps longer than a 200th of what an answer takes. It digests answers instead where any
+wait, and waits for the engine's next step without a sleep once every stream had its turn.
 """
 
 from __future__ import annotations
@@ -46,8 +45,6 @@ WAIT_S_MAX = 0.02
 NEVER_NS = 1 << 63
 BATCHES_PER_ANSWER_MIN = 200
 BATCH_S_MIN = 0.0001
-"""A shorter sleep than this costs more than it saves."""
-
 BEGUN_AT_ONCE_MAX = 8
 DIGESTED_AT_ONCE_MAX = 8
 """About half a millisecond: as long as a sleep between two rounds of reads."""

@@ -40,12 +40,15 @@ SPOOL_BUFFER_BYTES = 256 * 1024
 NICENESS = -20
 """Asked for, where the system allows it: a reader that wakes late cannot tell events apart."""
 
+REAL_TIME_PRIORITY = 1
+"""Asked for too: on cores that others use, niceness alone let one read in a hundred be 13 ms late
+and this one 1.2 ms. The kernel keeps a share of each core for all others (sched(7))."""
+
 
 def main() -> None:
     """Play the job on stdin."""
     gc.disable()
-    with contextlib.suppress(PermissionError):
-        os.setpriority(os.PRIO_PROCESS, 0, NICENESS)
+    _hurry()
     line = sys.stdin.buffer.readline()
     if not line:
         # Whoever started us is gone.
@@ -53,6 +56,13 @@ def main() -> None:
     job = orjson.loads(line)
     with Path(job["spool"]).open("wb", buffering=SPOOL_BUFFER_BYTES) as spool:
         _Worker(job, spool).run()
+
+
+def _hurry() -> None:
+    with contextlib.suppress(OSError):
+        os.setpriority(os.PRIO_PROCESS, 0, NICENESS)
+    with contextlib.suppress(OSError):
+        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(REAL_TIME_PRIORITY))
 
 
 class _Worker:
@@ -100,6 +110,7 @@ class _Worker:
                 "cpu_total_s": _cpu_s(),
                 "resident_kib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss,
                 "niceness": os.getpriority(os.PRIO_PROCESS, 0),
+                "real_time": os.sched_getscheduler(0) == os.SCHED_RR,
                 "clock_steps": self._loop.clock_steps,
                 "connections": facts.connections,
                 "resent": facts.resent,
