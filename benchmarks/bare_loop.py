@@ -41,6 +41,7 @@ def main() -> None:
     with contextlib.suppress(PermissionError):
         # As the load worker does: otherwise the busier one of the two is woken less often.
         os.setpriority(os.PRIO_PROCESS, 0, -20)
+        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
     port, requests, concurrency = (int(text) for text in sys.argv[1:4])
     batch_s = float(sys.argv[4]) if len(sys.argv) > 4 else 0.0
     timespec = struct.Struct("qq").unpack

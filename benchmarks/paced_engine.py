@@ -176,8 +176,8 @@ class Engine:
                 done.append(fd)
                 stream.left = -1
         for fd in done:
-            stream = self.running.pop(fd)
-            if stream.left < 0:
+            stream = self.running.pop(fd, None)
+            if stream is not None and stream.left < 0:
                 self.drop(fd)
 
     def finish(self, stream: Stream) -> None:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import os
+import sys
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
 
 from exonerate.adapters.clock import SystemClock
-from exonerate.adapters.load import play_cell
+from exonerate.adapters.load import play_cell, request_json
 from exonerate.core.scene import LoadCell, PromptRecipe, RequestRecipe
 
 Start: TypeAlias = Callable[[Callable[[Any], Awaitable[None]]], AbstractAsyncContextManager[Any]]
@@ -236,3 +240,54 @@ def test_the_instrument_reports_itself(scripted: Start) -> None:
     assert instrument["cpu_s"] > 0
     assert 0 < instrument["cpu_share"] < 2
     assert instrument["lag_ms_p99"] >= instrument["lag_ms_p50"] >= 0
+
+
+def test_a_cell_that_is_cancelled_at_once_leaves_no_trace(scripted: Start) -> None:
+    """A worker that is told to end before it has begun is no defect."""
+
+    async def run() -> None:
+        async with scripted(answers(WHOLE)) as served:
+            cell = cell_at(served.url)
+            playing = asyncio.ensure_future(play_cell(cell, clock=SystemClock()))
+            await asyncio.sleep(0)
+            playing.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await playing
+
+    asyncio.run(run())
+
+
+def test_a_worker_whose_starter_is_gone_ends_quietly(scripted: Start, tmp_path: Path) -> None:
+    """Killing the command leaves no worker behind and no traceback on the terminal."""
+
+    async def run() -> tuple[int, bytes]:
+        async with scripted(answers(WHOLE)) as served:
+            cell = cell_at(served.url)
+            job = {
+                "cell": "C=1/0",
+                "url": served.url,
+                "request": request_json(cell.request),
+                "plan": {"kind": "closed", "concurrency": 1, "requests": 10**6},
+                "deadline_s": 10.0,
+                "time_limit_s": 60.0,
+                "spool": str(tmp_path / "spool"),
+            }
+            ours, theirs = os.pipe()
+            worker = await asyncio.create_subprocess_exec(
+                sys.executable,
+                "-m",
+                "exonerate.adapters.load_worker",
+                stdin=asyncio.subprocess.PIPE,
+                stdout=theirs,
+                stderr=asyncio.subprocess.PIPE,
+            )
+            os.close(theirs)
+            assert worker.stdin is not None
+            assert worker.stderr is not None
+            worker.stdin.write(json.dumps(job).encode() + b"\n")
+            await asyncio.to_thread(os.read, ours, 1)
+            os.close(ours)
+            said = await worker.stderr.read()
+            return await worker.wait(), said
+
+    assert asyncio.run(run()) == (0, b"")

@@ -29,6 +29,7 @@ from exonerate.core.workload.result_blocks import (
     RequestRecord,
     read_bare_blocks,
 )
+from exonerate.errors import ExonerateError
 
 LINE_BYTES_MAX = 1024 * 1024
 BATCH_S = 0.0005
@@ -83,7 +84,11 @@ async def run_worker(
 ) -> Mapping[str, Any]:
     """Run one worker to its end and return its facts.
 
-    Cancelling it ends the worker early; its spool and, in `facts`, its last words are kept.
+    Cancelling it ends the worker early; its spool and, in `facts`, its last words are kept. A
+    worker that is ended before it has begun has neither.
+
+    Raises:
+        ExonerateError: somebody else ended the worker before it had begun.
     """
     facts = {} if facts is None else facts
     process = await asyncio.create_subprocess_exec(
@@ -94,11 +99,14 @@ async def run_worker(
         stdout=asyncio.subprocess.PIPE,
         limit=LINE_BYTES_MAX,
         env=_environment(),
+        # Ctrl-C at a terminal goes to a whole process group; the worker is asked to end by us.
+        process_group=0,
     )
     try:
         async with asyncio.timeout(job["time_limit_s"] + job["deadline_s"] + GRACE_S):
             await _tell(process, {**job, "spool": str(spool)})
             await _listen(process, facts, progress)
+        _check_end(process, facts)
     except asyncio.CancelledError:
         _ask_to_end(process)
         with suppress(TimeoutError):
@@ -160,7 +168,9 @@ def cell_event(
 async def _tell(process: asyncio.subprocess.Process, job: Mapping[str, Any]) -> None:
     assert process.stdin is not None
     process.stdin.write(orjson.dumps(job) + b"\n")
-    await process.stdin.drain()
+    with suppress(ConnectionError):
+        # One that has already gone says so by its end.
+        await process.stdin.drain()
     process.stdin.close()
 
 
@@ -176,7 +186,16 @@ async def _listen(
             facts.update(said)
         else:
             progress(said)
-    status = await process.wait()
+    await process.wait()
+
+
+def _check_end(process: asyncio.subprocess.Process, facts: Mapping[str, Any]) -> None:
+    status = process.returncode
+    if status == -signal.SIGTERM and not facts:
+        raise ExonerateError(
+            "a load worker was ended by SIGTERM before it had begun",
+            "run it again; a service manager or a memory guard may have sent the signal",
+        )
     assert status == 0, f"a load worker ended with status {status}"
 
 

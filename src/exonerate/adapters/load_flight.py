@@ -7,25 +7,24 @@ answer takes as long as reading a dozen events.
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Sequence
-from operator import sub
 
 from exonerate.core.instant import NS_PER_S
 from exonerate.core.wire.dialects import Dialect
 from exonerate.core.wire.end_codes import Circumstances, Ending, end_code
 from exonerate.core.wire.kept_answer import AnswerFacts, LoadAnswer, RunMemory
 from exonerate.core.wire.kept_reads import KeptReads, Wake
+from exonerate.core.wire.read_times import ReadTimes
 from exonerate.core.workload.plan import Work
 from exonerate.core.workload.result_blocks import (
     COMPLETE,
     KERNEL_STAMPS,
-    LATENESS_US_MAX,
     RESENT,
     CoalescedRead,
     RequestRecord,
 )
-
-_U32_MAX = 0xFFFFFFFF
 
 
 class Flight:
@@ -78,7 +77,7 @@ class Flight:
     def look_closer(self) -> None:
         """Read this answer piece by piece from now on."""
         if not self.answer.careful:
-            self.answer_bytes = len(self.reads.blob)
+            self.answer_bytes = self.reads.byte_count()
             self.answer.look_closer(self.reads)
 
     def end(self, ending: Ending, *, connected: bool, at_ns: int, offset_ns: int) -> None:
@@ -92,6 +91,7 @@ class Flight:
 
     def record(self, offset_ns: int) -> RequestRecord:
         """What became of the request; asked once, after `end`."""
+        self.answer_bytes = max(self.answer_bytes, self.reads.byte_count())
         if self.ending == "framed":
             self.answer.settle(self.reads)
         else:
@@ -99,12 +99,12 @@ class Flight:
         if self.ending == "fin":
             self.answer.eof()
         facts = self.answer.facts()
-        stamps, from_kernel = self.reads.stamps_ns(offset_ns)
-        record = self._bare_record(facts, stamps)
-        _put_arrivals(record, facts.read_of_event, stamps, self.reads.wakes)
-        record.lateness_us = _lateness_us(record, stamps, self.reads.wakes)
+        times = self.reads.times(offset_ns)
+        record = self._bare_record(facts, times)
+        _put_arrivals(record, facts.read_of_event, times)
         record.end = self._end_code(facts, record)
-        record.flags |= self._flags(facts) | (KERNEL_STAMPS if from_kernel else 0)
+        stamped = times.number > 0 and self.reads.stamped
+        record.flags |= self._flags(facts) | (KERNEL_STAMPS if stamped else 0)
         return record
 
     def _flags(self, facts: AnswerFacts) -> int:
@@ -113,26 +113,28 @@ class Flight:
         complete = ok and over and self.ending in ("framed", "fin")
         return (COMPLETE if complete else 0) | (RESENT if self.resent else 0)
 
-    def _bare_record(self, facts: AnswerFacts, stamps: list[int]) -> RequestRecord:
+    def _bare_record(self, facts: AnswerFacts, times: ReadTimes) -> RequestRecord:
         content = facts.content
+        lateness_us, late_us_max = times.lateness_us()
         return RequestRecord(
             index=self.work.index,
             intended_ns=self.work.intended_ns,
             begun_ns=self.begun_ns,
             written_ns=self.written_ns,
-            first_byte_ns=stamps[0] if stamps else 0,
-            last_byte_ns=stamps[-1] if stamps else 0,
+            first_byte_ns=times.at(0) if times.number else 0,
+            last_byte_ns=times.at(times.number - 1) if times.number else 0,
             ended_ns=self.ended_ns,
             status=facts.status or 0,
             session_round=self.work.round_number,
             request_number=self.request_number,
             usage_tokens=_or_unknown(content.completion_tokens),
             prompt_tokens=_or_unknown(content.prompt_tokens),
-            answer_bytes=max(self.answer_bytes, len(self.reads.blob)),
-            reads=len(stamps),
+            answer_bytes=self.answer_bytes,
+            reads=times.number,
+            lateness_ns_max=late_us_max * 1000,
             finish_reason=content.finish_reason or "",
             gaps_ns=array("I"),
-            lateness_us=array("H"),
+            lateness_us=lateness_us,
         )
 
     def _end_code(self, facts: AnswerFacts, record: RequestRecord) -> str:
@@ -156,62 +158,27 @@ class Flight:
         )
 
 
-def _lateness_us(record: RequestRecord, stamps: list[int], wakes: list[Wake]) -> array[int]:
-    late_us = [(read_ns - stamp) // 1000 for (_, read_ns), stamp in zip(wakes, stamps, strict=True)]
-    if not late_us:
-        return array("H")
-    try:
-        lateness = array("H", late_us)
-    except OverflowError:
-        # Bytes that came while the loop was already reading are not late.
-        lateness = array("H", [min(max(0, late), LATENESS_US_MAX) for late in late_us])
-    record.lateness_ns_max = max(0, max(late_us)) * 1000
-    return lateness
-
-
-def _put_arrivals(
-    record: RequestRecord, read_of_event: Sequence[int], stamps: list[int], wakes: list[Wake]
-) -> None:
+def _put_arrivals(record: RequestRecord, read_of_event: Sequence[int], times: ReadTimes) -> None:
     """Put the stamp of each event into the record, and name the reads that brought several."""
     if not read_of_event:
         return
     record.events = len(read_of_event)
+    record.first_token_ns = times.at(read_of_event[0])
+    record.gaps_ns = times.gaps_ns(read_of_event, record.begun_ns)
     one_by_one = isinstance(read_of_event, range)
-    if isinstance(read_of_event, range):
-        arrivals = stamps[read_of_event.start : read_of_event.stop]
-    else:
-        arrivals = [stamps[read] for read in read_of_event]
-    record.first_token_ns = arrivals[0]
-    record.gaps_ns = _gaps_ns(record.begun_ns, arrivals)
     if not one_by_one and len(set(read_of_event)) != len(read_of_event):
-        record.coalesced = _coalesced(read_of_event, stamps, wakes)
+        record.coalesced = _coalesced(read_of_event, times)
         record.censored = sum(read.events - 1 for read in record.coalesced)
 
 
-def _gaps_ns(begun_ns: int, arrivals: list[int]) -> array[int]:
-    try:
-        return array("I", map(sub, arrivals, [begun_ns, *arrivals]))
-    except OverflowError:
-        # A gap of more than four seconds, or a wall clock that stepped back between two stamps.
-        gaps = [max(0, gap) for gap in map(sub, arrivals, [begun_ns, *arrivals])]
-        return array("Q" if max(gaps) > _U32_MAX else "I", gaps)
-
-
-def _coalesced(
-    read_of_event: Sequence[int], stamps: list[int], wakes: list[Wake]
-) -> tuple[CoalescedRead, ...]:
-    found: list[CoalescedRead] = []
-    first = 0
-    for event in range(1, len(read_of_event) + 1):
-        if event < len(read_of_event) and read_of_event[event] == read_of_event[first]:
-            continue
-        if event - first > 1:
-            read = read_of_event[first]
-            earliest = max(wakes[read][0], stamps[read - 1] if read else 0)
-            span = max(0, stamps[read] - earliest)
-            found.append(CoalescedRead(first, event - first, span))
-        first = event
-    return tuple(found)
+def _coalesced(read_of_event: Sequence[int], times: ReadTimes) -> tuple[CoalescedRead, ...]:
+    several = [(read, events) for read, events in Counter(read_of_event).items() if events > 1]
+    return tuple(
+        CoalescedRead(
+            bisect_left(read_of_event, read), events, max(0, times.at(read) - times.earliest(read))
+        )
+        for read, events in several
+    )
 
 
 def _or_unknown(count: int | None) -> int:

@@ -5,10 +5,11 @@ kernel's stamp are kept and, as long as the answer is an ordinary stream in its 
 is done. Everything rare (connecting, heads, ends, errors, deadlines) is in `load_slot` and here in
 the methods below `_read`.
 
-With `batch_s` the loop sleeps that long after each round of reads, so that more sockets are
-ready at the next: the kernel's stamps do not care when they are read. It costs that much delay
+With `batch_s` the loop sleeps that long after a round of reads, so that more sockets are ready at
+the next: the kernel's stamps do not care when they are read. It costs about that much delay
 between an answer and the next request of a closed loop, which the record shows as sending lag;
-so it is done only while answers last two hundred times as long.
+so it never sleeps longer than a 200th of what an answer takes. It digests answers instead where any
+wait, and waits for the engine's next step without a sleep once every stream had its turn.
 """
 
 from __future__ import annotations
@@ -30,26 +31,32 @@ from exonerate.adapters.socket_facts import ending_of
 from exonerate.core.instant import NS_PER_MS, NS_PER_S
 from exonerate.core.wire.end_codes import Ending
 from exonerate.core.wire.kept_answer import KEPT_BYTES_MAX, RunMemory
-from exonerate.core.wire.kept_reads import EVENT_END, Wake
+from exonerate.core.wire.kept_reads import Wake, wake_at
+from exonerate.core.wire.stream_digest import EVENT_END
 from exonerate.core.workload.plan import Plan, Work
 from exonerate.core.workload.result_blocks import RequestRecord
 
 READ_BYTES = 64 * 1024
 ANCILLARY_BYTES = 64
 CHORES_NS = 50 * NS_PER_MS
-READS_BETWEEN_CHORES_MAX = 1000
+READS_BETWEEN_CHORES_MAX = 4000
 BOUNDS_NS = NS_PER_S
 WAIT_S_MAX = 0.02
 NEVER_NS = 1 << 63
 BATCHES_PER_ANSWER_MIN = 200
+BATCH_S_MIN = 0.0001
 BEGUN_AT_ONCE_MAX = 8
+DIGESTED_AT_ONCE_MAX = 8
+"""About half a millisecond: as long as a sleep between two rounds of reads."""
+
 BACKLOG_MAX = 128
-"""With more ended answers than this one is digested at each turn, whatever there is to read."""
+"""With more ended answers than this some are digested at each turn, whatever there is to read."""
 
+LOOSE_READS_MAX = 128
+LARGE_READ_BYTES = 4096
+"""An answer with more or larger reads than these is packed, and its bytes are counted."""
 
-QuickSlot: TypeAlias = tuple[
-    Receive, bytearray, Callable[[int], None], bytearray, Callable[[Wake], None]
-]
+QuickSlot: TypeAlias = tuple[Receive, list[bytes]]
 """All that the hot path needs of a slot whose answer may be kept unseen."""
 
 
@@ -149,18 +156,24 @@ class LoadLoop:
         batch_s = self._worthy_batch_s(now_ns)
         reads_left = READS_BETWEEN_CHORES_MAX
         patience_s = self._patience_s(now_ns)
+        gathered = 0
         while now_ns < until_ns and reads_left > 0:
             ready = poll(patience_s)
             now_ns = clock()
-            self._read(ready, (self._polled_ns, now_ns))
+            self._read(ready, wake_at(self._polled_ns, now_ns))
             self._polled_ns = now_ns
             reads_left -= len(ready)
-            if self._changed or self._ended or now_ns >= self._due_ns:
-                self._do_rest(now_ns, idle=not ready)
+            gathered += len(ready)
+            rest = self._changed or self._ended or now_ns >= self._due_ns
+            if rest:
+                self._do_rest(now_ns, idle=not ready or batch_s > 0)
                 patience_s = self._patience_s(now_ns)
             if not self._busy:
                 break
-            if batch_s and ready and not self._changed:
+            if gathered >= len(self._busy):
+                # Every stream had its turn; what an engine sends next comes a step later.
+                gathered = 0
+            elif batch_s and ready and not rest:
                 sleep(batch_s)
         return now_ns
 
@@ -168,16 +181,16 @@ class LoadLoop:
         """The time to sleep between reads; none where answers are too short to bear it."""
         ended = self.facts.ended
         mean_ns = self._answers_ns / ended if ended else now_ns - self._begun_ns
-        return (
-            self._batch_s if mean_ns >= BATCHES_PER_ANSWER_MIN * self._batch_s * NS_PER_S else 0.0
-        )
+        batch_s = min(self._batch_s, mean_ns / NS_PER_S / BATCHES_PER_ANSWER_MIN)
+        return batch_s if batch_s >= BATCH_S_MIN else 0.0
 
     def _do_rest(self, now_ns: int, *, idle: bool) -> None:
-        """Send what is due; digest an answer where there is nothing to read, or too many wait."""
+        """Send what is due; digest some answers where there is time to, or many wait."""
         if self._changed or now_ns >= self._due_ns:
             self._send_due(now_ns)
-        if self._ended and (idle or len(self._ended) > BACKLOG_MAX):
-            self._make_record(self._ended.popleft())
+        if self._ended and ((idle and not self._changed) or len(self._ended) > BACKLOG_MAX):
+            for _ in range(min(len(self._ended), DIGESTED_AT_ONCE_MAX)):
+                self._make_record(self._ended.popleft())
         while len(self._ended) > 2 * BACKLOG_MAX:
             self._make_record(self._ended.popleft())
 
@@ -187,7 +200,7 @@ class LoadLoop:
             if fd not in quick:
                 self._attend(self._slots[fd], mask, wake)
                 continue
-            receive, blob, add_end, stamps, add_wake = quick[fd]
+            receive, kept = quick[fd]
             try:
                 content, ancillary, _, _ = receive(READ_BYTES, ANCILLARY_BYTES)
             except OSError as error:
@@ -195,10 +208,9 @@ class LoadLoop:
                 continue
             if content[-4:] == EVENT_END and ancillary:
                 # `KeptReads.keep`, spelled out: a call would cost as much as what it does.
-                blob += content
-                add_end(len(blob))
-                stamps += ancillary[0][2]
-                add_wake(wake)
+                kept.append(content)
+                kept.append(ancillary[0][2])
+                kept.append(wake)
             else:
                 self._keep(self._slots[fd], content, ancillary, wake)
 
@@ -236,7 +248,7 @@ class LoadLoop:
             self._over(slot, ending)
         elif slot.quick:
             assert slot.flight is not None
-            self._quick[slot.fd] = (slot.receive, *slot.flight.reads.sink())
+            self._quick[slot.fd] = (slot.receive, slot.flight.reads.loose)
         else:
             self._quick.pop(slot.fd, None)
 
@@ -341,17 +353,29 @@ class LoadLoop:
     def _chores(self, now_ns: int, flooded: bool) -> None:
         """Deadlines and clocks, about every 50 ms; what is kept, every second or in a flood."""
         self._stamps.resync(now_ns)
-        flights = [(slot, slot.flight) for slot in self._busy if slot.flight is not None]
-        for slot, flight in flights:
-            if now_ns > flight.deadline_ns:
-                self._over(slot, "given-up")
+        self._give_up_late(now_ns)
         if now_ns >= self._bounds_due_ns or flooded:
             self._bounds_due_ns = now_ns + BOUNDS_NS
-            for slot, flight in flights:
-                if slot.quick and len(flight.reads.blob) > KEPT_BYTES_MAX:
-                    self._quick.pop(slot.fd, None)
-                    slot.quick = False
-                    flight.look_closer()
+            for slot in self._busy:
+                if slot.flight is not None:
+                    self._keep_in_bounds(slot, slot.flight)
+
+    def _give_up_late(self, now_ns: int) -> None:
+        """End what is over its deadline; all have equally long ones, so the oldest is first."""
+        while self._busy:
+            slot = next(iter(self._busy))
+            if slot.flight is None or now_ns <= slot.flight.deadline_ns:
+                return
+            self._over(slot, "given-up")
+
+    def _keep_in_bounds(self, slot: Slot, flight: Flight) -> None:
+        loose = flight.reads.loose
+        if len(loose) > 3 * LOOSE_READS_MAX or (loose and len(loose[-3]) > LARGE_READ_BYTES):
+            flight.reads.pack()
+        if slot.quick and len(flight.reads.blob) > KEPT_BYTES_MAX:
+            self._quick.pop(slot.fd, None)
+            slot.quick = False
+            flight.look_closer()
 
     def _finish(self) -> None:
         """Give up what is still in flight, and make every record that is left."""

@@ -138,12 +138,7 @@ class Slot:
     def unanswered(self) -> bool:
         """A reused connection on which not one byte of this answer has come."""
         flight = self.flight
-        return (
-            flight is not None
-            and self.requests > 1
-            and not flight.reads.wakes
-            and not flight.resent
-        )
+        return flight is not None and self.requests > 1 and flight.reads.empty and not flight.resent
 
     def _open(self) -> None:
         sock = socket.socket(self._target.family, socket.SOCK_STREAM)

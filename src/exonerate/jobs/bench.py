@@ -8,34 +8,33 @@ and from nothing else: `exonerate bench export` and `compare` read the same byte
 from __future__ import annotations
 
 import asyncio
-import shutil
+import io
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
-from exonerate.core.instant import NS_PER_S
 from exonerate.core.json_types import Json, JsonObject
 from exonerate.core.ports import Clock
 from exonerate.core.version import VERSION
-from exonerate.core.workload.bench_spec import SCHEMA, BenchCell, BenchSpec, worker_plans
-from exonerate.core.workload.instrument import InstrumentFold
+from exonerate.core.workload.bench_spec import BenchCell, BenchSpec, worker_plans
 from exonerate.core.workload.result_blocks import (
     MAGIC,
     RequestRecord,
     encode_json,
     read_bare_blocks,
-    read_blocks,
+    whole_blocks_bytes,
 )
-from exonerate.core.workload.summary import CellFold, CellSummary
-from exonerate.errors import ExonerateError
+from exonerate.core.workload.summary import CellSummary
+from exonerate.jobs.bench_result import BenchResult, CellReader, CellResult
 
 SAMPLE_EVERY_S = 1.0
-OPEN_KINDS = ("poisson", "constant", "trace", "replay")
-COUNTERS = ("generated_tokens", "prompt_tokens", "steps", "cpu_s")
-GAUGES = ("running", "waiting", "kv_usage")
 TIME_LIMIT_S = 6 * 3600.0
+TAKEN_BYTES_MAX = 4 * 1024 * 1024
+"""At once, of a spool, unless a single block is larger."""
+
 Facts = Mapping[str, Any]
 
 
@@ -83,49 +82,6 @@ class BenchTools:
     view: BenchView
 
 
-@dataclass(frozen=True, slots=True)
-class CellResult:
-    """One cell as its file tells it."""
-
-    summary: CellSummary
-    instrument: Mapping[str, Json]
-    engine: Mapping[str, Json]
-    timeline: tuple[tuple[float, int], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class BenchResult:
-    """A whole result file, folded."""
-
-    header: JsonObject
-    cells: tuple[CellResult, ...]
-    notes: tuple[str, ...] = ()
-
-    @property
-    def client_bound(self) -> bool:
-        """At least one cell measured the client and not the service."""
-        return any(cell.instrument.get("client_bound") for cell in self.cells)
-
-    def to_json(self, path: str) -> dict[str, Json]:
-        """What `exonerate bench --json` prints."""
-        return {
-            "schema": SCHEMA,
-            "result": path,
-            "valid": not self.client_bound,
-            "invalid": "client-bound" if self.client_bound else None,
-            "header": self.header,
-            "cells": [
-                {
-                    **cell.summary.to_json(),
-                    "instrument": dict(cell.instrument),
-                    "engine": dict(cell.engine),
-                }
-                for cell in self.cells
-            ],
-            "notes": list(self.notes),
-        }
-
-
 async def run_bench(
     spec: BenchSpec, tools: BenchTools, out: Path, *, bodies: Sequence[bytes] = ()
 ) -> BenchResult:
@@ -150,19 +106,6 @@ async def run_bench(
     return BenchResult(header, cells, tuple(notes))
 
 
-def read_result(path: Path) -> BenchResult:
-    """Fold a result file; raises ExonerateError where it is none."""
-    try:
-        with path.open("rb") as file:
-            return _Reader().read(file)
-    except OSError as error:
-        raise ExonerateError(
-            f"`{path}` cannot be read: {error.strerror}", "give the file that `bench` named"
-        ) from error
-    except ValueError as error:
-        raise ExonerateError(f"`{path}`: {error}", "give the file that `bench` named") from error
-
-
 @dataclass(slots=True)
 class _CellRun:
     """One cell under way."""
@@ -177,16 +120,20 @@ class _CellRun:
     result: CellResult | None = None
 
     async def play(self, file: BinaryIO) -> None:
-        """Run the workers, copy their spools into the result, say how it ended."""
+        """Run the workers, take their records into the result, say how it ended."""
         self.tools.view.begin(self.cell)
+        fold = CellReader(self.spec.header(version=VERSION, wall=""), self.number)
         with tempfile.TemporaryDirectory(prefix="exonerate-") as folder:
-            spools = [Path(folder) / f"{number}" for number, _ in enumerate(self._plans())]
+            paths = [Path(folder) / f"{number}" for number, _ in enumerate(self._plans())]
+            spools = [_Spool(path, file, fold) for path in paths]
             try:
                 await self._run(spools)
             finally:
-                self._write(spools, file)
+                for spool in spools:
+                    spool.close()
+                self._end(file, fold)
 
-    async def _run(self, spools: Sequence[Path]) -> None:
+    async def _run(self, spools: Sequence[_Spool]) -> None:
         await self._sample()
         async with asyncio.TaskGroup() as group:
             sampling = group.create_task(self._keep_sampling())
@@ -194,12 +141,15 @@ class _CellRun:
                 for number, (plan, spool) in enumerate(zip(self._plans(), spools, strict=True)):
                     facts: dict[str, Any] = {}
                     self.facts.append(facts)
+                    progress = partial(self._progress, spool)
                     job = self._job(number, plan)
-                    load.create_task(
-                        self.tools.run_load(job, spool, self.tools.view.show, facts=facts)
-                    )
+                    load.create_task(self.tools.run_load(job, spool.path, progress, facts=facts))
             sampling.cancel()
         await self._sample()
+
+    def _progress(self, spool: _Spool, said: JsonObject) -> None:
+        self.tools.view.show(said)
+        spool.take()
 
     def _plans(self) -> list[dict[str, Any]]:
         return worker_plans(self.cell, self.spec)
@@ -235,19 +185,7 @@ class _CellRun:
             values = await self.tools.engine.sample()
             self.samples.append((self.tools.clock.now(), values))
 
-    def _write(self, spools: Sequence[Path], file: BinaryIO) -> None:
-        fold = _CellReader(self.spec.header(version=VERSION, wall=""), self.number)
-        for spool in spools:
-            if not spool.exists():
-                continue
-            # First everything is in the result, then it is folded: the raw records come first.
-            with spool.open("rb") as blocks:
-                shutil.copyfileobj(blocks, file)
-                file.flush()
-                blocks.seek(0)
-                for block in read_bare_blocks(blocks):
-                    assert isinstance(block, RequestRecord)
-                    fold.add(block)
+    def _end(self, file: BinaryIO, fold: CellReader) -> None:
         end: dict[str, Json] = {
             "type": "cell_end",
             "cell": self.number,
@@ -260,105 +198,41 @@ class _CellRun:
         self.tools.view.end(self.result.summary)
 
 
-class _CellReader:
-    """Folds the blocks of one cell."""
+class _Spool:
+    """What one worker has written so far, taken into the result and folded as it comes.
 
-    def __init__(self, header: JsonObject, number: int) -> None:
-        cell: Any = _item(header.get("cells"), number)
-        self._open_loop = cell.get("kind") in OPEN_KINDS
-        slo: Any = header.get("slo_ms") or {}
-        self._fold = CellFold(
-            load=str(cell.get("name")),
-            asked_in_flight=cell.get("concurrency"),
-            slo_ms=slo,
-            open_loop=self._open_loop,
-        )
-        self._instrument = InstrumentFold()
+    So the result file grows with the run, and little is left to do when it ends.
+    """
 
-    def add(self, record: RequestRecord) -> None:
-        """One more request."""
-        self._fold.add(record)
-        self._instrument.add(record)
+    def __init__(self, path: Path, result: BinaryIO, fold: CellReader) -> None:
+        self.path = path
+        self._result = result
+        self._fold = fold
+        self._file: BinaryIO | None = None
 
-    def result(self, end: Mapping[str, Any]) -> CellResult:
-        """The cell, given its last block."""
-        summary = self._fold.summary()
-        return CellResult(
-            summary,
-            self._instrument.report(end.get("facts", []), open_loop=self._open_loop),
-            engine_window(end.get("samples", []), summary),
-            tuple(self._fold.timeline()),
-        )
+    def take(self) -> None:
+        """Take every whole block that is there; the result has it before it is folded."""
+        if self._file is None and self.path.exists():
+            self._file = self.path.open("rb")
+        bytes_max = TAKEN_BYTES_MAX
+        while self._file is not None:
+            begin = self._file.tell()
+            content = self._file.read(bytes_max)
+            whole = whole_blocks_bytes(content)
+            self._file.seek(begin + whole)
+            if not whole:
+                if len(content) < bytes_max:
+                    return
+                bytes_max *= 2
+                continue
+            self._result.write(memoryview(content)[:whole])
+            self._result.flush()
+            for block in read_bare_blocks(io.BytesIO(content)):
+                assert isinstance(block, RequestRecord)
+                self._fold.add(block)
 
-
-class _Reader:
-    """Folds a whole file."""
-
-    def __init__(self) -> None:
-        self._header: JsonObject = {}
-        self._cells: dict[int, _CellReader] = {}
-        self._ends: dict[int, Mapping[str, Any]] = {}
-        self._notes: list[str] = []
-
-    def read(self, file: BinaryIO) -> BenchResult:
-        for block in read_blocks(file):
-            if isinstance(block, RequestRecord):
-                self._cell(block.cell).add(block)
-            else:
-                self._json(block)
-        return BenchResult(
-            self._header,
-            tuple(
-                self._cell(number).result(self._ends.get(number, {}))
-                for number in sorted({*self._cells, *self._ends})
-            ),
-            tuple(self._notes),
-        )
-
-    def _cell(self, number: int) -> _CellReader:
-        if number not in self._cells:
-            self._cells[number] = _CellReader(self._header, number)
-        return self._cells[number]
-
-    def _json(self, block: Mapping[str, Any]) -> None:
-        match block["type"]:
-            case "header":
-                self._header = block
-            case "cell_end":
-                self._ends[block["cell"]] = block
-            case "note":
-                self._notes.append(block["text"])
-
-
-def engine_window(samples: Sequence[Sequence[Any]], summary: CellSummary) -> dict[str, Json]:
-    """What the engine's own counters say of the same cell, and whether they agree with ours."""
-    if len(samples) < 2:
-        return {}
-    first, last = samples[0][1], samples[-1][1]
-    moved = {name: last[name] - first[name] for name in last if name in first}
-    found: dict[str, Json] = {
-        "samples": len(samples),
-        "span_s": (samples[-1][0] - samples[0][0]) / NS_PER_S,
-        **{name: moved[name] for name in COUNTERS if name in moved},
-    }
-    for name in GAUGES:
-        values = [values[name] for _, values in samples if name in values]
-        if values:
-            found[f"{name}_mean"] = sum(values) / len(values)
-            found[f"{name}_max"] = max(values)
-    ours = summary.usage_tokens or summary.counted_events
-    generated = moved.get("generated_tokens", 0.0)
-    found["generated_to_client"] = _ratio(generated, ours)
-    found["tokens_per_step"] = _ratio(generated, moved.get("steps", 0.0))
-    found["tokens_per_cpu_s"] = _ratio(generated or ours, moved.get("cpu_s", 0.0))
-    return found
-
-
-def _ratio(part: float, whole: float) -> float | None:
-    return part / whole if part and whole else None
-
-
-def _item(values: Json, number: int) -> Json:
-    if isinstance(values, Sequence) and not isinstance(values, str) and number < len(values):
-        return values[number]
-    return {}
+    def close(self) -> None:
+        """Take the rest."""
+        self.take()
+        if self._file is not None:
+            self._file.close()

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from exonerate.core.json_types import Json
 from exonerate.core.workload.bench_spec import incomparable
 from exonerate.errors import ExonerateError
-from exonerate.jobs.bench import BenchResult, CellResult
+from exonerate.jobs.bench_result import BenchResult, CellResult
 
 SCHEMA = "exonerate.bench-comparison/1"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 import orjson
 from hypothesis import given
@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 
 from exonerate.core.wire.answer import AnswerReader
 from exonerate.core.wire.kept_answer import AnswerFacts, LoadAnswer, RunMemory
-from exonerate.core.wire.kept_reads import EVENT_END, NO_STAMP, KeptReads
+from exonerate.core.wire.kept_reads import NO_STAMP, KeptReads, wake_at
+from exonerate.core.wire.stream_digest import EVENT_END
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
-WAKE = (0, 1)
+WAKE = wake_at(0, 1)
 
 
 def chunk(content: bytes) -> bytes:
@@ -64,7 +65,7 @@ def load_facts(
     """What the load side makes of these reads, the way the loop calls it."""
     memory = RunMemory()
     for _ in range(answers_before):
-        memory.is_thorough_turn()
+        memory.next_turn()
     for earlier in proven:
         read_answer(earlier, memory)
     return read_answer(contents, memory)
@@ -189,24 +190,6 @@ def test_ordinary_streams_take_the_quick_way() -> None:
     assert answer.facts().content.meaningful_events == 20
 
 
-def test_stamps_become_monotonic_across_a_second() -> None:
-    """The kernel's stamps are converted one by one, also where the second changes."""
-    reads = KeptReads()
-    for seconds, nanoseconds in ((100, 999_999_999), (101, 5), (101, 7), (100, 8)):
-        stamp = seconds.to_bytes(8, "little") + nanoseconds.to_bytes(8, "little")
-        reads.keep(b"x", stamp, WAKE)
-    stamps, from_kernel = reads.stamps_ns(offset_ns=100_000_000_000)
-    assert from_kernel
-    assert stamps == [999_999_999, 1_000_000_005, 1_000_000_007, 8]
-
-
-def test_a_read_without_a_stamp_falls_back_to_the_time_of_the_read() -> None:
-    """Where the kernel gave none, the reads' own times are used and it says so."""
-    reads = KeptReads()
-    reads.keep(b"x", NO_STAMP, (5, 9))
-    assert reads.stamps_ns(offset_ns=1) == ([9], False)
-
-
 def test_no_answer_leaves_garbage_behind() -> None:
     """The load worker runs without a collector, so nothing may hold itself."""
     gc.collect()
@@ -218,3 +201,23 @@ def test_no_answer_leaves_garbage_behind() -> None:
         assert gc.collect() == 0
     finally:
         gc.enable()
+
+
+@given(
+    st.lists(st.integers(1, 4), min_size=8, max_size=40),
+    st.lists(st.text(max_size=12), min_size=1, max_size=9),
+    st.integers(-1, 1),
+)
+def test_a_trusted_run_tells_which_reads_brought_several(
+    shares: list[int], texts: list[str], off: int
+) -> None:
+    """Late reads that bring several events are named, also where the server miscounts."""
+    words = [event({"content": texts[at % len(texts)]}) for at in range(sum(shares))]
+    places = [0, *accumulate(shares)]
+    lumps = [b"".join(words[begin:end]) for begin, end in pairwise(places)]
+    tokens = sum(bool(texts[at % len(texts)]) for at in range(sum(shares))) + off
+    usage = {"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": tokens}}
+    tail = event({}, "length") + chunk(b"data: " + orjson.dumps(usage) + b"\n\n")
+    proven = [HEAD, *[event({"content": " x"})] * 40, TAIL]
+    contents = [HEAD, *lumps, tail + chunk(b"data: [DONE]\n\n") + b"0\r\n\r\n"]
+    assert_same(contents, proven=[proven] * 20)

@@ -16,6 +16,7 @@ from exonerate.core.workload.result_blocks import (
     decode_blocks,
     encode_json,
     encode_request,
+    whole_blocks_bytes,
 )
 
 stamps = st.integers(0, 2**62)
@@ -107,3 +108,16 @@ def test_arrivals_are_the_summed_gaps() -> None:
         begun_ns=1000, events=3, gaps_ns=array("I", [50, 10, 10]), lateness_us=array("H")
     )
     assert record.arrivals_ns() == [1050, 1060, 1070]
+
+
+@given(st.lists(records(), max_size=4), st.data())
+def test_a_spool_that_is_still_written_is_taken_in_whole_blocks(
+    written: list[RequestRecord], data: st.DataObject
+) -> None:
+    """Wherever a growing file is cut, what is taken ends with the last whole request."""
+    blocks = [encode_request(record) for record in written]
+    content = b"".join(blocks)
+    cut = data.draw(st.integers(0, len(content)))
+    whole = whole_blocks_bytes(content[:cut])
+    assert content[:whole] in [b"".join(blocks[:number]) for number in range(len(blocks) + 1)]
+    assert cut - whole < max([1, *map(len, blocks)])

@@ -19,7 +19,9 @@ from typing import Any
 
 import pyarrow.parquet
 import pytest
+from click.testing import CliRunner
 
+from exonerate.frontends.cli.case import case
 from exonerate.frontends.cli.main import main
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -326,3 +328,25 @@ def test_the_load_side_stays_small() -> None:
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"
+
+
+def test_a_result_becomes_evidence_of_a_case(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """With a case named, what was measured is in its report; the case must exist beforehand."""
+    ledger = ("--ledger", str(tmp_path / "ledger.db"))
+    opened = CliRunner().invoke(case, ["open", "slow at C2", *ledger], standalone_mode=False)
+    identity = opened.stdout.strip()
+    measured(capsys, tmp_path, "-C", "2", "-n", "8", "--case", identity, *ledger)
+    report = CliRunner().invoke(
+        case, ["report", "--case", identity, *ledger], standalone_mode=False
+    )
+    assert "C2: 8 of 8 complete" in report.stdout, report.output
+    with running() as (url, engine):
+        out = tmp_path / "second"
+        status, _, said = invoke(
+            capsys, url, "-m", "m", "--case", "nosuch", "--out", str(out), *ledger
+        )
+    assert status == 2
+    assert "nosuch" in said
+    assert not engine.bodies, "nothing is sent for a case that is not there"

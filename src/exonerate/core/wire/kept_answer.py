@@ -1,6 +1,6 @@
 """One answer of a load run: keeps its reads while it comes, and reads it when it is over.
 
-See `kept_reads` for why. `LoadAnswer` decides, when the head is known, whether the bulk look may
+See `stream_digest` for why. `LoadAnswer` decides, when the head is known, whether the bulk look may
 be tried at the end (`quick`); any other answer is read piece by piece as it comes.
 """
 
@@ -8,21 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 from exonerate.core.wire.answer import AnswerReader
 from exonerate.core.wire.dialects import Dialect
 from exonerate.core.wire.exchange import ContentFacts
 from exonerate.core.wire.http1 import Head, ResponseReader
-from exonerate.core.wire.kept_reads import (
+from exonerate.core.wire.kept_reads import KeptReads
+from exonerate.core.wire.stream_digest import (
     EVENT_END,
     LAST_CHUNK,
-    KeptReads,
     StreamDigest,
     count_stream,
     digest_stream,
     is_quick,
+    sizes_hold,
     trust_stream,
 )
+
+Turn: TypeAlias = Literal["first", "thorough", "usual"]
 
 KEPT_BYTES_MAX = 1024 * 1024
 """An answer with more kept bytes than this is read piece by piece from then on."""
@@ -64,22 +68,24 @@ class RunMemory:
         self._heads[head_bytes] = head if head is not None and is_quick(head) else None
         return self._heads[head_bytes]
 
-    def is_thorough_turn(self) -> bool:
-        """The next answer's chunk sizes are to be proven."""
+    def next_turn(self) -> Turn:
+        """How thoroughly the next answer is to be looked at; all but `usual` prove chunk sizes."""
         self._answers += 1
-        return self._answers <= _THOROUGH_FIRST or self._answers % _THOROUGH_EVERY == 0
+        if self._answers <= _THOROUGH_FIRST:
+            return "first"
+        return "thorough" if self._answers % _THOROUGH_EVERY == 0 else "usual"
 
     @property
     def trusted(self) -> bool:
-        """The last answers that were proven were one event of text a read, as many as tokens."""
+        """The last answers that were proven had text in each read, as many events as tokens."""
         return self._proven >= _PROVEN_MIN
 
     def proved(self, digest: StreamDigest | None) -> None:
         """An answer was looked at thoroughly; one that is unlike the others ends the trust."""
-        found = [] if digest is None else list(digest.read_of_event)
-        one_each = bool(found) and found == list(range(found[0], found[0] + len(found)))
+        found = [] if digest is None else digest.read_of_event
+        in_each = len(found) > 0 and len(set(found)) == found[-1] - found[0] + 1
         counted = digest is not None and digest.content.completion_tokens == len(found)
-        self._proven = self._proven + 1 if one_each and counted else 0
+        self._proven = self._proven + 1 if in_each and counted else 0
 
 
 class LoadAnswer:
@@ -182,35 +188,40 @@ class LoadAnswer:
         )
 
     def _look_for_head(self, reads: KeptReads) -> None:
-        end = reads.blob.find(b"\r\n\r\n") + 4
-        head = self._memory.quick_head(bytes(reads.blob[:end])) if end >= 4 else None
+        seen = reads.whole()
+        end = seen.find(b"\r\n\r\n") + 4
+        head = self._memory.quick_head(seen[:end]) if end >= 4 else None
         if head is None:
             self.look_closer(reads)
             return
         self._head, self._head_bytes = head, end
         self.quick = True
-        self._look_for_end(reads)
+        if len(seen) > end:
+            self._look_for_end(reads)
 
     def _look_for_end(self, reads: KeptReads) -> None:
-        blob = reads.blob
-        if blob.endswith(LAST_CHUNK):
+        tail = reads.piece(reads.number() - 1)
+        if len(tail) < len(LAST_CHUNK):
+            tail = reads.whole()[-len(LAST_CHUNK) :]
+        if tail.endswith(LAST_CHUNK):
             self.finished = True
-        elif not blob.endswith(EVENT_END) and len(blob) > self._head_bytes:
+        elif not tail.endswith(EVENT_END):
             self._ragged = True
-            if blob.endswith(b"\r\n\r\n"):
+            if tail.endswith(b"\r\n\r\n"):
                 # An end with trailers, or events whose lines end in CRLF.
                 self.look_closer(reads)
 
     def _digested(self, reads: KeptReads) -> StreamDigest | None:
         memory = self._memory
-        thorough = memory.is_thorough_turn()
+        turn = memory.next_turn()
         digest = None
-        if not thorough and not self._ragged:
-            if memory.trusted:
+        if turn != "first" and not self._ragged:
+            if turn == "usual" and memory.trusted:
                 digest = trust_stream(reads, self._head_bytes, self._dialect)
-            digest = digest or count_stream(reads, self._head_bytes, self._dialect)
+            elif turn == "usual" or sizes_hold(reads, self._head_bytes):
+                digest = count_stream(reads, self._head_bytes, self._dialect)
         if digest is None:
             digest = digest_stream(reads, self._head_bytes, self._dialect)
-        if thorough:
+        if turn != "usual":
             memory.proved(digest)
         return digest

@@ -1,361 +1,115 @@
-"""Digests the kept reads of one answer: which read brought which event, in bulk.
+"""Keeps the reads of one answer while it comes, to be digested when it has ended.
 
-Theory of operation
--------------------
-The load loop does no parsing while an answer comes: `KeptReads` takes, for each read, its bytes,
-the kernel's stamp and the time at which the loop woke up, all in a few contiguous buffers (a second
-later, objects of their own would each be a cache miss). When the bytes look like the end,
-the whole answer is read at once, by one of four ways, each slower and more general than the one
-before; a way that finds the answer unlike what it expects answers None, and the next one is taken:
-
-0. `trust_stream`: in a run whose first answers were proven to be one event of text a read, and
-   whose server counts its tokens, as many reads as tokens say the same of the next answer.
-1. `count_stream`: nearly every engine sends one event in a chunk of its own, in one JSON layout,
-   and a paced stream comes read by read. Then counting three byte strings over the whole answer
-   proves that every read between the first and the last few brought exactly one event of text.
-2. `digest_stream`: the same for answers whose reads are cut anywhere. It also proves every chunk's
-   size; a run uses it for its first answers and for one in sixteen after that, so that a hop that
-   miscounts its chunks is found although ways 0 and 1 do not look at the sizes.
-3. The caller feeds the reads to an `AnswerReader`, which reads everything there is.
-
-Events at the edges of an answer, and all that are not plainly text, go through the same
-`ContentReader` as a probe's. Tests hold the ways against each other.
-
-The quick rule: an event is text when it holds the bytes ``"content":"`` (or its siblings) and not
-their empty form. Inside a JSON string the quotation marks would be escaped, so these bytes can
-only be a key and the beginning of its value.
+See `stream_digest` for why: the load loop does no parsing while an answer comes. It keeps, for
+each read, its bytes, the kernel's stamp and the time at which the loop woke up.
 """
 
 from __future__ import annotations
 
 import struct
 from array import array
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from itertools import accumulate, chain, compress, pairwise, repeat
-from operator import add
+from collections.abc import Callable
+from itertools import accumulate
 from typing import TypeAlias
 
 from exonerate.core.instant import NS_PER_S
-from exonerate.core.wire.content import ContentReader
-from exonerate.core.wire.dialects import Dialect
-from exonerate.core.wire.exchange import ContentFacts
-from exonerate.core.wire.http1 import Head
-from exonerate.core.wire.sse import SseEvent
+from exonerate.core.wire.read_times import ReadTimes
 
-EVENT_END = b"\n\n\r\n"
-"""The end of an event that fills its chunk."""
-
-LAST_CHUNK = b"\r\n0\r\n\r\n"
-
-_MARKERS: tuple[bytes, ...] = tuple(
-    b'"%s":%s"' % (name, space)
-    for name in (b"content", b"text", b"reasoning_content", b"reasoning")
-    for space in (b"", b" ")
-)
-_DATA = b"\r\ndata: "
-_FIRST_EDGE, _LAST_EDGE = 2, 4
-_SIZES: dict[bytes, int] = {
-    text: size for size in range(1, 4096) for text in (b"%x" % size, b"%X" % size)
-}
-
-
-_TIMESPEC = struct.Struct("@qq")
-NO_STAMP = bytes(16)
+_TIMES = struct.Struct("@qq")
+NO_STAMP = bytes(_TIMES.size)
 """Kept where the kernel gave none."""
 
-Wake: TypeAlias = tuple[int, int]
-"""When the loop last found this socket empty, and when it woke to read it."""
+Wake: TypeAlias = bytes
+"""When the loop last found this socket empty, and when it woke to read it: see `wake_at`."""
 
-
-Sink: TypeAlias = tuple[bytearray, Callable[[int], None], bytearray, Callable[[Wake], None]]
+wake_at: Callable[[int, int], Wake] = _TIMES.pack
 
 
 class KeptReads:
-    """The reads of one answer, in order."""
+    """The reads of one answer, in order.
 
-    __slots__ = ("blob", "ends", "stamps", "wakes")
+    Keeping one is three appends to one list (several lists would each be a cache miss, a step of
+    the engine later). Where very many lie loose they are packed into contiguous buffers.
+    """
+
+    __slots__ = ("blob", "ends", "loose", "stamped", "stamps", "wakes")
 
     def __init__(self) -> None:
+        self.loose: list[bytes] = []
+        """For each read its bytes, the kernel's `struct timespec`, and the wake; in turn."""
         self.blob = bytearray()
+        """The bytes of the reads that are packed; they came before the loose ones."""
         self.ends = array("I")
-        """Where each read ends in `blob`."""
+        """Where each of them ends in `blob`."""
         self.stamps = bytearray()
-        """For each read the kernel's `struct timespec`: two 64-bit numbers."""
-        self.wakes: list[Wake] = []
+        self.wakes = bytearray()
+        self.stamped = True
+        """Every read has a stamp of the kernel."""
+
+    @property
+    def empty(self) -> bool:
+        """Not one byte has come."""
+        return not self.loose and not self.wakes
 
     def keep(self, content: bytes, stamp: bytes, wake: Wake) -> None:
         """Keep one read."""
-        self.blob += content
-        self.ends.append(len(self.blob))
-        self.note(stamp, wake)
-
-    def sink(self) -> Sink:
-        """The four places that `keep` writes to."""
-        return self.blob, self.ends.append, self.stamps, self.wakes.append
+        self.loose += (content, stamp, wake)
+        self.stamped &= stamp != NO_STAMP
 
     def note(self, stamp: bytes, wake: Wake) -> None:
         """Keep the times of a read whose bytes are read at once."""
         self.stamps += stamp
-        self.wakes.append(wake)
+        self.wakes += wake
+        self.stamped &= stamp != NO_STAMP
+
+    def pack(self) -> None:
+        """Put what lies loose into the buffers."""
+        loose, packed = self.loose, len(self.blob)
+        self.ends.extend([packed + end for end in accumulate(map(len, loose[::3]))])
+        self.blob += b"".join(loose[::3])
+        self.stamps += b"".join(loose[1::3])
+        self.wakes += b"".join(loose[2::3])
+        loose.clear()
+
+    def number(self) -> int:
+        """How many reads have their bytes kept."""
+        return len(self.ends) + len(self.loose) // 3
+
+    def byte_count(self) -> int:
+        """How many bytes are kept."""
+        return len(self.blob) + sum(map(len, self.loose[::3]))
+
+    def piece(self, read: int) -> bytes:
+        """The bytes of one read."""
+        ends = self.ends
+        if read >= len(ends):
+            return self.loose[3 * (read - len(ends))]
+        return bytes(self.blob[ends[read - 1] if read else 0 : ends[read]])
+
+    def whole(self) -> bytes:
+        """The bytes of all reads together."""
+        loose = b"".join(self.loose[::3])
+        return bytes(self.blob) + loose if self.blob else loose
 
     def contents(self) -> list[bytes]:
         """The bytes of each read."""
-        starts = [0, *self.ends]
-        return [bytes(self.blob[start:end]) for start, end in pairwise(starts)]
+        return [self.piece(read) for read in range(self.number())]
 
     def forget_bytes(self) -> None:
         """The bytes were read; only the times are still needed."""
+        self.pack()
         self.blob.clear()
         del self.ends[:]
 
     def last_stamp_ns(self, offset_ns: int) -> int:
         """The stamp of the last read on the monotonic clock; 0 where the kernel gave none."""
-        second, nanosecond = _TIMESPEC.unpack(self.stamps[-16:]) if self.stamps else (0, 0)
+        stamp = self.loose[-2] if self.loose else bytes(self.stamps[-16:]) or NO_STAMP
+        second, nanosecond = _TIMES.unpack(stamp)
         return second * NS_PER_S + nanosecond - offset_ns if second else 0
 
-    def stamps_ns(self, offset_ns: int) -> tuple[list[int], bool]:
-        """The stamp of each read on the monotonic clock, and whether all are the kernel's."""
-        numbers = array("q", self.stamps)
-        seconds, nanoseconds = numbers[::2], numbers[1::2]
-        if not seconds or min(seconds) == 0:
-            return [read_ns for _, read_ns in self.wakes], False
-        stamps: list[int] = []
-        while len(stamps) < len(seconds):
-            # Most neighbours share their second, so that one addition for each is enough.
-            begin = len(stamps)
-            second = seconds[begin]
-            end = begin + _run_length(seconds, begin)
-            base_ns = second * NS_PER_S - offset_ns
-            stamps += [base_ns + nanosecond for nanosecond in nanoseconds[begin:end]]
-        return stamps, True
-
-
-def _run_length(seconds: array[int], begin: int) -> int:
-    """How many stamps from `begin` on are of the same second; one, where they are not in order."""
-    rest = seconds[begin:]
-    same = rest.count(rest[0])
-    return same if rest[same - 1] == rest[0] else 1
-
-
-@dataclass(frozen=True, slots=True)
-class StreamDigest:
-    """What the bulk look found.
-
-    `read_of_event` names, for each meaningful event, the read that completed it; a range says
-    that each came with a read of its own.
-    """
-
-    content: ContentFacts
-    read_of_event: Sequence[int]
-
-
-def is_quick(head: Head) -> bool:
-    """The bulk look may be tried on an answer with this head."""
-    coding = head.header("content-encoding")
-    return (
-        head.status == 200
-        and head.framing == "chunked"
-        and (head.header("content-type") or "").lower().startswith("text/event-stream")
-        and (coding is None or coding.strip().lower() == "identity")
-    )
-
-
-# Ways 0 and 1.
-
-
-@dataclass(frozen=True, slots=True)
-class _Edges:
-    """The first and the last events of an answer, with the reads they came in."""
-
-    first: int
-    inner: range
-    events: list[tuple[int, bytes]]
-    marker: bytes
-    is_text: list[bool]
-
-
-def trust_stream(reads: KeptReads, head_bytes: int, dialect: Dialect) -> StreamDigest | None:
-    """Digest an answer by its edges alone, or None where its number of reads is not telling.
-
-    All reads but the last are known to end with `EVENT_END`, or with the head. Where the server
-    counted as many tokens as there are reads between the edges and events of text at them, each
-    of these reads brought one event of text. Only for runs whose answers were proven to be so.
-    """
-    edges = _edges(reads, head_bytes)
-    if edges is None or len({read for read, _ in edges.events[:-_LAST_EDGE]}) < _FIRST_EDGE:
-        return None
-    text = len(edges.inner) + edges.is_text.count(True)
-    content = _edge_content(edges, text, dialect, check_text=False)
-    if content is None or content.completion_tokens != text:
-        return None
-    # An event without text may still be a token to the server; it is none to us.
-    nothing = edges.marker + b'"'
-    if reads.blob.count(nothing) != sum([nothing in piece for _, piece in edges.events]):
-        return None
-    read_of_event = _joined(edges, [1] * len(edges.inner))
-    return StreamDigest(content, read_of_event) if isinstance(read_of_event, range) else None
-
-
-def count_stream(reads: KeptReads, head_bytes: int, dialect: Dialect) -> StreamDigest | None:
-    """Digest an answer by counting over all of it, or None where counting is not enough.
-
-    All reads but the last are known to end with `EVENT_END`, or with the head.
-    """
-    edges = _edges(reads, head_bytes)
-    if edges is None:
-        return None
-    blob, ends, inner = reads.blob, reads.ends, edges.inner
-    events = blob.count(EVENT_END, head_bytes)
-    nothing = edges.marker + b'"'
-    text = blob.count(edges.marker, head_bytes) - blob.count(nothing, head_bytes)
-    if text != events - edges.is_text.count(False) or text < 1:
-        return None
-    content = _edge_content(edges, text, dialect)
-    if content is None:
-        return None
-    if events == len(edges.events) + len(inner):
-        return StreamDigest(content, _joined(edges, [1] * len(inner)))
-    counts = [blob.count(EVENT_END, ends[read - 1], ends[read]) for read in inner]
-    return StreamDigest(content, _joined(edges, counts))
-
-
-def _edges(reads: KeptReads, head_bytes: int) -> _Edges | None:
-    """Cut off and sort the events at the edges; None where they are not of the usual kind."""
-    blob, ends = reads.blob, reads.ends
-    first = 1 if ends[0] == head_bytes else 0
-    if len(ends) - first < _FIRST_EDGE + _LAST_EDGE or not blob.endswith(LAST_CHUNK):
-        return None
-    inner = range(first + _FIRST_EDGE, len(ends) - _LAST_EDGE)
-    events: list[tuple[int, bytes]] = []
-    for read in (*range(first, inner.start), *range(inner.stop, len(ends))):
-        content = bytes(blob[ends[read - 1] if read else head_bytes : ends[read]])
-        events += [(read, piece) for piece in content.split(EVENT_END)[:-1]]
-    sample = b"".join([piece for _, piece in events])
-    present = [marker for marker in _MARKERS if marker in sample]
-    if len(present) != 1:
-        return None
-    marker, nothing = present[0], present[0] + b'"'
-    is_text = [marker in piece and nothing not in piece for _, piece in events]
-    return _Edges(first, inner, events, marker, is_text)
-
-
-def _edge_content(
-    edges: _Edges, text: int, dialect: Dialect, *, check_text: bool = True
-) -> ContentFacts | None:
-    """The facts; None where the careful reader disagrees, of the texts with the first of them."""
-    reader = ContentReader(dialect)
-    read_text = 0
-    for (_, piece), plain in zip(edges.events, edges.is_text, strict=True):
-        if plain and (read_text or not check_text):
-            continue
-        data = piece.partition(_DATA)[2]
-        if not data or b"\n" in data or reader.event(SseEvent(data)) != plain:
-            return None
-        read_text += plain
-    return reader.facts(unread_events=text - read_text)
-
-
-def _joined(edges: _Edges, counts: list[int]) -> Sequence[int]:
-    """The reads of the events of text at both edges and, `counts` of them, between."""
-    inner = edges.inner
-    found = [read for (read, _), plain in zip(edges.events, edges.is_text, strict=True) if plain]
-    before = [read for read in found if read < inner.start]
-    after = [read for read in found if read >= inner.stop]
-    first = before[0] if before else inner.start
-    last = after[-1] if after else inner.stop - 1
-    total = len(found) + sum(counts)
-    if total == last - first + 1 == len(set(found)) + len(inner):
-        return range(first, last + 1)
-    between = chain.from_iterable(map(repeat, inner, counts))
-    return [*before, *between, *after]
-
-
-# Way 2.
-
-
-def digest_stream(reads: KeptReads, head_bytes: int, dialect: Dialect) -> StreamDigest | None:
-    """Digest a whole chunked event stream, or None where the bulk look does not suffice."""
-    body = bytes(reads.blob[head_bytes:])
-    parts = body.split(b"\r\n")
-    if parts[-3:] != [b"0", b"", b""] or len(parts) < 5 or len(parts) % 2 == 0:
-        return None
-    size_lines, events = parts[0:-3:2], parts[1:-3:2]
-    lengths = list(map(len, events))
-    if list(map(_SIZES.get, size_lines)) != lengths or not _one_event_each(body, len(events)):
-        return None
-    meaningful = _meaningful(events, body)
-    content = _content(events, meaningful, dialect)
-    if content is None:
-        return None
-    wire = map(add, map(len, size_lines), lengths)
-    # A chunk on the wire is its size line, its content and two line ends.
-    ends = [end + 4 * number for number, end in enumerate(accumulate(wire, initial=head_bytes))]
-    every_read = _read_of_each(ends[1:], reads.ends)
-    return StreamDigest(content, list(compress(every_read, meaningful)))
-
-
-def _one_event_each(body: bytes, number: int) -> bool:
-    """Each of the chunks is one event of one `data` line and nothing else.
-
-    CRLF stands only between the parts, so each `data: ` after one begins a chunk's content, and
-    each LF LF before one ends it; the number of all LFs then leaves room for no other line.
-    """
-    return (
-        body.count(_DATA) == number
-        and body.count(EVENT_END) == number
-        and body.count(b"\n") == 4 * number + 2
-    )
-
-
-def _meaningful(events: list[bytes], body: bytes) -> list[bool]:
-    """For each event, whether it is plainly one of text.
-
-    The markers are taken from the first and the last events: an answer that only in its middle
-    uses another one disagrees with the careful reader and is read piece by piece.
-    """
-    sample = b"".join(events[:_LAST_EDGE] + events[-_LAST_EDGE:])
-    present = [marker for marker in _MARKERS if marker in sample]
-    if not present:
-        return [False] * len(events)
-    meaningful = [present[0] in event for event in events]
-    for marker in present[1:]:
-        meaningful = [
-            seen or marker in event for seen, event in zip(meaningful, events, strict=True)
-        ]
-    for nothing in [marker + b'"' for marker in present]:
-        if nothing in body:
-            # An event without text of this kind gets the careful look, whatever else it holds.
-            meaningful = [
-                seen and nothing not in event
-                for seen, event in zip(meaningful, events, strict=True)
-            ]
-    return meaningful
-
-
-def _content(events: list[bytes], meaningful: list[bool], dialect: Dialect) -> ContentFacts | None:
-    """The facts, from every event that is not plain text and from the first that is.
-
-    None where the careful reader disagrees with the quick rule.
-    """
-    plain = sum(meaningful)
-    looked_at = [index for index, is_plain in enumerate(meaningful) if not is_plain]
-    if plain:
-        looked_at.append(meaningful.index(True))
-        looked_at.sort()
-    reader = ContentReader(dialect)
-    for index in looked_at:
-        if reader.event(SseEvent(events[index][6:-2])) != meaningful[index]:
-            return None
-    return reader.facts(unread_events=max(0, plain - 1))
-
-
-def _read_of_each(event_ends: list[int], read_ends: array[int]) -> list[int]:
-    """For each event, the index of the read that completed it."""
-    found: list[int] = []
-    read = 0
-    for end in event_ends:
-        while read_ends[read] < end:
-            read += 1
-        found.append(read)
-    return found
+    def times(self, offset_ns: int) -> ReadTimes:
+        """The times of all reads; the offset is that of the wall clock before the monotonic."""
+        stamps, wakes = b"".join(self.loose[1::3]), b"".join(self.loose[2::3])
+        if self.wakes:
+            stamps, wakes = bytes(self.stamps) + stamps, bytes(self.wakes) + wakes
+        return ReadTimes(stamps, wakes, offset_ns=offset_ns, from_kernel=self.stamped)

@@ -80,6 +80,7 @@ class InstrumentFold:
             "censored_share": self._censored / self._events if self._events else 0.0,
             "kernel_stamps": self._unstamped == 0,
             "niceness": min((one.get("niceness", 0) for one in facts), default=0),
+            "real_time": bool(facts) and all(one.get("real_time") for one in facts),
             "clock_steps": sum(one.get("clock_steps", 0) for one in facts),
             "connections": sum(one["connections"] for one in facts),
             "resent": sum(one["resent"] for one in facts),

@@ -47,7 +47,6 @@ WARM_UP = 16
 RESENT = 32
 """The peer had closed the reused connection; the request was sent again on a new one, once."""
 
-LATENESS_US_MAX = 65535
 _U32_MAX = 0xFFFFFFFF
 _BLOCK = struct.Struct("<cI")
 _REQUEST = struct.Struct("<HHIQQQQQQQHBBIIIIIIII3s12s")
@@ -226,6 +225,17 @@ def read_bare_blocks(stream: BinaryIO) -> Iterator[JsonObject | RequestRecord]:
             yield _decode_request(payload)
         else:
             raise ValueError(f"unknown block kind {kind!r}")
+
+
+def whole_blocks_bytes(content: bytes) -> int:
+    """How many bytes at the beginning of a piece of a spool are whole blocks."""
+    at = 0
+    while at + _BLOCK.size <= len(content):
+        end = at + _BLOCK.size + _BLOCK.unpack_from(content, at)[1]
+        if end > len(content):
+            break
+        at = end
+    return at
 
 
 def _decode_request(payload: bytes) -> RequestRecord:

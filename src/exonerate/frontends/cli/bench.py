@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,6 +27,7 @@ from exonerate.adapters.tls import tls_context
 from exonerate.adapters.tokenizer import EngineTokenizer
 from exonerate.core.deployment.model import Deployment
 from exonerate.core.deployment.parse import parse_deployment
+from exonerate.core.json_types import JsonObject
 from exonerate.core.workload.bench_spec import BenchSpec
 from exonerate.core.workload.fitting import fitted
 from exonerate.errors import ExonerateError
@@ -35,8 +36,9 @@ from exonerate.frontends.cli.bench_options import BenchOptions, Limits, Numbers,
 from exonerate.frontends.cli.bench_view import LiveView
 from exonerate.frontends.cli.interrupts import run_async
 from exonerate.frontends.cli.urls import Url
-from exonerate.jobs.bench import BenchResult, BenchTools, read_result, run_bench
+from exonerate.jobs.bench import BenchTools, run_bench
 from exonerate.jobs.bench_compare import compare_results
+from exonerate.jobs.bench_result import BenchResult, read_result
 from exonerate.report.bench import bench_markdown, bench_text, comparison_lines
 from exonerate.report.bench_html import bench_html
 from exonerate.report.bench_rows import blank_row, raw_rows, rows_text
@@ -95,6 +97,8 @@ def command() -> None:
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Raw result file.")
 @click.option("--markdown", type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--html", type=click.Path(dir_okay=False, path_type=Path))
+@click.option("--case", "case_id", metavar="ID", help="Add the result to this case as evidence.")
+@click.option("--ledger", metavar="URL", help="Path or postgresql:// address of its ledger.")
 @click.option("--json", "as_json", is_flag=True, help="Print `exonerate.bench/1` on stdout.")
 @click.option("--quiet", "-q", is_flag=True)
 def run(**given: Any) -> int:
@@ -111,6 +115,7 @@ def run(**given: Any) -> int:
     """
     files = {name: given.pop(name) for name in ("out", "markdown", "html")}
     as_json, quiet = given.pop("as_json"), given.pop("quiet")
+    record = _recorder(given["config"], given.pop("ledger"), given.pop("case_id"))
     options = _options(given)
     spec, bodies = options.spec(), options.bodies()
     authorization(spec.request)
@@ -118,6 +123,8 @@ def run(**given: Any) -> int:
     tools = BenchTools(SystemClock(), run_worker, _engine(spec), LiveView(quiet=quiet))
     result = run_async(_measure(spec, tools, out, bodies), may_be_cut_short=True)
     _report(result, out, markdown=files["markdown"], html=files["html"], as_json=as_json)
+    if record is not None:
+        record(result.to_json(str(out)))
     return _status(result)
 
 
@@ -273,6 +280,17 @@ def _report(
     if result.client_bound:
         sys.stdout.flush()
         click.echo("invalid: client-bound; see the notes", err=True)
+
+
+def _recorder(
+    config: Path | None, ledger: str | None, case_id: str | None
+) -> Callable[[JsonObject], None] | None:
+    if case_id is None:
+        return None
+    # Found before the load begins; imported here, since it takes more memory than the load.
+    from exonerate.frontends.cli.bench_case import recorder
+
+    return recorder(config, ledger, case_id)
 
 
 def _status(result: BenchResult) -> int:
