@@ -157,6 +157,7 @@ def _engine_notes(engine: Any) -> Iterable[str]:
     parts = [
         f"{label} {_number(engine[name])}"
         for name, label in (
+            ("generated_per_s", "tok/s by its own counter"),
             ("running_mean", "running"),
             ("waiting_mean", "waiting"),
             ("kv_usage_max", "KV at most"),

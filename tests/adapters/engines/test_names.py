@@ -25,3 +25,15 @@ def test_a_number_that_is_none_is_no_counter(number: str) -> None:
     assert kind == "llama.cpp"
     assert "running" not in values
     assert values["waiting"] == 2
+
+
+def test_the_fullest_of_several_caches_counts() -> None:
+    """Two replicas whose caches are 60 % full are not 120 % full; their requests do add up."""
+    page = "".join(
+        f'vllm:kv_cache_usage_perc{{engine="{rank}"}} {usage}\n'
+        f'vllm:num_requests_running{{engine="{rank}"}} 4\n'
+        for rank, usage in enumerate((0.6, 0.5))
+    )
+    kind, values = counter_reader()(page)
+    assert kind == "vllm"
+    assert values == {"kv_usage": 0.6, "running": 8}

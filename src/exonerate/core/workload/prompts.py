@@ -22,6 +22,10 @@ from exonerate.core.workload.words import WORDS
 WORDS_PER_TOKEN = 1.0
 """Measured with SmolLM2's tokenizer: these words are one token each."""
 
+FIRST_WORD = "about"
+"""With it begins every prompt of a load, so that all of them have as many tokens as the fitted one:
+23 of the words are two tokens of SmolLM2 where no space stands before them."""
+
 
 def chat_body(
     recipe: RequestRecipe, round_number: int, *, template: bytes | None = None, opening: str = ""

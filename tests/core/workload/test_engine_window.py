@@ -1,0 +1,78 @@
+"""The engine's counters beside the client's count."""
+
+from array import array
+
+import pytest
+
+from exonerate.core.instant import NS_PER_MS, NS_PER_S
+from exonerate.core.workload.engine_window import engine_window
+from exonerate.core.workload.result_blocks import COMPLETE, WARM_UP, RequestRecord
+from exonerate.core.workload.summary import CellFold, CellSummary
+
+
+def request(begun_s: float, *, tokens: int, flags: int = COMPLETE) -> RequestRecord:
+    """A request that gets a token every 100 ms."""
+    begun_ns = int(begun_s * NS_PER_S)
+    return RequestRecord(
+        begun_ns=begun_ns,
+        ended_ns=begun_ns + tokens * 100 * NS_PER_MS,
+        flags=flags,
+        events=tokens,
+        usage_tokens=tokens,
+        gaps_ns=array("Q", [100 * NS_PER_MS] * tokens),
+        lateness_us=array("H"),
+    )
+
+
+def summary(*records: RequestRecord) -> CellSummary:
+    """What the client counted of them."""
+    fold = CellFold("C1", asked_in_flight=1)
+    for record in records:
+        fold.add(record)
+    return fold.summary()
+
+
+def sample(at_s: float, **values: float) -> tuple[int, dict[str, float]]:
+    """What the engine said at a moment."""
+    return int(at_s * NS_PER_S), values
+
+
+def test_the_engines_rate_is_that_of_the_window() -> None:
+    """The idle time around the load counts neither for the rate nor for the gauges."""
+    seen = summary(*(request(10 + number, tokens=10) for number in range(4)))
+    found = engine_window(
+        [
+            sample(2, generated_tokens=100, running=0),
+            sample(11, generated_tokens=110, running=1),
+            sample(12, generated_tokens=120, running=1),
+            sample(30, generated_tokens=140, running=0),
+        ],
+        seen,
+    )
+    assert found["generated_per_s"] == pytest.approx(10)
+    assert found["running_mean"] == 1
+    assert found["generated_to_client"] == pytest.approx(1.0)
+
+
+def test_a_window_that_was_looked_at_once_has_no_rate() -> None:
+    """A rate over idle time would be an accusation of the client's own count."""
+    found = engine_window(
+        [
+            sample(2, generated_tokens=100, running=0),
+            sample(10.5, generated_tokens=105, running=1),
+            sample(30, generated_tokens=120, running=0),
+        ],
+        summary(request(10, tokens=10), request(11, tokens=10)),
+    )
+    assert found["generated_per_s"] is None
+    assert found["running_max"] == 1
+
+
+def test_warm_up_is_in_the_engines_count_too() -> None:
+    """Requests that do not count for the report were generated all the same."""
+    seen = summary(
+        request(10, tokens=10, flags=COMPLETE | WARM_UP),
+        *(request(11 + number, tokens=10) for number in range(2)),
+    )
+    samples = [sample(2, generated_tokens=0), sample(30, generated_tokens=30)]
+    assert engine_window(samples, seen)["generated_to_client"] == pytest.approx(1.0)
