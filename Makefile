@@ -9,7 +9,11 @@ KERNELS_VENV := .venv-kernels
 KERNELS_BIN := $(KERNELS_VENV)/bin
 KERNELS_STAMP := $(KERNELS_VENV)/.installed
 
-.PHONY: demo test check check-wheel docs lab test-kernels compile-gate clean
+ENGINES_VENV := .venv-engines
+ENGINES_STAMP := $(ENGINES_VENV)/.installed
+
+.PHONY: demo test check check-wheel docs lab test-kernels compile-gate bench-engines \
+  locate-engines bench-peers clean
 
 demo: $(STAMP)
 	$(BIN)/exonerate demo
@@ -46,6 +50,24 @@ compile-gate: $(KERNELS_STAMP)
 	$(KERNELS_BIN)/python -m exonerate.kernels.compile_gate
 	$(KERNELS_BIN)/python -m pytest tests/kernels/test_compile_gate.py
 
+# `exonerate bench` against the counters of a real llama.cpp and a real vLLM: docs/bench-engines.md.
+bench-engines: $(STAMP) $(ENGINES_STAMP)
+	$(BIN)/python benchmarks/run_engines.py bench --vllm-python $(ENGINES_VENV)/bin/python
+
+# `exonerate locate` on a real vLLM that is well, slow and saturated: it must accuse nobody.
+locate-engines: $(STAMP) $(ENGINES_STAMP)
+	$(BIN)/python benchmarks/run_engines.py locate --vllm-python $(ENGINES_VENV)/bin/python
+
+# Other load generators against the same scripted engine, each in an environment of its own:
+# docs/peers.md. Several gigabytes.
+bench-peers: $(STAMP)
+	$(BIN)/python benchmarks/run_peers.py install
+	$(BIN)/python benchmarks/run_peers.py measure
+
+$(ENGINES_STAMP): constraints-engines.txt scripts/setup-engines
+	scripts/setup-engines $(PYTHON) $(ENGINES_VENV)
+	touch $(ENGINES_STAMP)
+
 $(KERNELS_STAMP): pyproject.toml constraints.txt constraints-kernels.txt
 	scripts/setup-kernels $(PYTHON) $(KERNELS_VENV)
 	touch $(KERNELS_STAMP)
@@ -55,4 +77,4 @@ $(STAMP): pyproject.toml constraints.txt
 	touch $(STAMP)
 
 clean:
-	rm -rf $(VENV) $(KERNELS_VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
+	rm -rf $(VENV) $(KERNELS_VENV) $(ENGINES_VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist

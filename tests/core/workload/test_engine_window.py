@@ -39,13 +39,13 @@ def sample(at_s: float, **values: float) -> tuple[int, dict[str, float]]:
 
 def test_the_engines_rate_is_that_of_the_window() -> None:
     """The idle time around the load counts neither for the rate nor for the gauges."""
-    seen = summary(*(request(10 + number, tokens=10) for number in range(4)))
+    seen = summary(*(request(10 + number, tokens=10) for number in range(10)))
+    inside = [sample(10.5 + at, generated_tokens=105 + 10 * at, running=1) for at in range(9)]
     found = engine_window(
         [
             sample(2, generated_tokens=100, running=0),
-            sample(11, generated_tokens=110, running=1),
-            sample(12, generated_tokens=120, running=1),
-            sample(30, generated_tokens=140, running=0),
+            *inside,
+            sample(30, generated_tokens=200, running=0),
         ],
         seen,
     )
@@ -76,3 +76,14 @@ def test_warm_up_is_in_the_engines_count_too() -> None:
     )
     samples = [sample(2, generated_tokens=0), sample(30, generated_tokens=30)]
     assert engine_window(samples, seen)["generated_to_client"] == pytest.approx(1.0)
+
+
+def test_a_counter_that_rises_in_lumps_has_no_rate() -> None:
+    """llama.cpp counts tokens when a request ends: between two moments that is no rate."""
+    seen = summary(*(request(10 + number, tokens=10) for number in range(10)))
+    lumps = [sample(10.2 + at / 2, generated_tokens=at // 2 * 10) for at in range(18)]
+    found = engine_window(
+        [sample(2, generated_tokens=0), *lumps, sample(30, generated_tokens=100)], seen
+    )
+    assert found["generated_per_s"] is None
+    assert found["generated_to_client"] == pytest.approx(1.0)

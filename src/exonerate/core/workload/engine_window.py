@@ -5,13 +5,16 @@ Rules
 1. Counts are compared over the whole cell, warm-up included: the engine saw all of it.
 2. Gauges and rates are those of the window that the throughput counts; before and after it the
    engine was idle or ramped. A window with fewer than two samples has no rate.
-3. The rate is that of the counter, from the first sample in the window to the last one. llama.cpp
-   and others raise it when a request ends, so that over few requests it comes in lumps.
+3. The rate is that of the counter, from the first sample in the window to the last one. An engine
+   that raises it when a request ends (llama.cpp does) moves it in lumps, and the rate between two
+   moments is then anything: it is given only where the counter moved from each sample to the next,
+   and where the samples are so many that the first and the last one are near the window's ends.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 from exonerate.core.instant import NS_PER_S
@@ -20,6 +23,7 @@ from exonerate.core.workload.summary import CellSummary
 
 COUNTERS = ("generated_tokens", "prompt_tokens", "steps", "cpu_s")
 GAUGES = ("running", "waiting", "kv_usage")
+RATE_SAMPLES_MIN = 8
 
 
 def engine_window(samples: Sequence[Sequence[Any]], summary: CellSummary) -> dict[str, Json]:
@@ -62,11 +66,13 @@ def _inside(samples: Sequence[Sequence[Any]], summary: CellSummary) -> Sequence[
 
 
 def _rate(samples: Sequence[Sequence[Any]], name: str) -> float | None:
-    """How fast a counter moved between the first and the last sample."""
-    if not samples:
+    """How fast a counter moved between the first and the last sample, where it moved steadily."""
+    counts = [values.get(name, 0.0) for _, values in samples]
+    if len(counts) < RATE_SAMPLES_MIN or any(
+        later <= earlier for earlier, later in pairwise(counts)
+    ):
         return None
-    (first_ns, first), (last_ns, last) = samples[0], samples[-1]
-    return _ratio(last.get(name, 0.0) - first.get(name, 0.0), (last_ns - first_ns) / NS_PER_S)
+    return _ratio(counts[-1] - counts[0], (samples[-1][0] - samples[0][0]) / NS_PER_S)
 
 
 def _ratio(part: float, whole: float) -> float | None:
