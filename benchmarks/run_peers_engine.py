@@ -11,7 +11,8 @@ from __future__ import annotations
 import argparse
 import json
 
-from paced_engine import Engine, Stream
+import paced_engine
+from paced_engine import Engine, Stream, event
 
 MODEL = "mock"
 PAGES = {
@@ -22,6 +23,12 @@ PAGES = {
     b"/health": {},
     b"/version": {"version": "0"},
 }
+
+
+# One event for both endpoints: a chat client reads `delta`, one of `/v1/completions` reads `text`.
+BOTH = event(
+    b'"choices":[{"index":0,"delta":{"content":" hello"},"text":" hello","finish_reason":null}]'
+)
 
 
 class PeersEngine(Engine):
@@ -51,6 +58,7 @@ def main() -> None:
     parser.add_argument("--tokens", type=int, default=100)
     parser.add_argument("--delay", type=float, default=0.05)
     options = parser.parse_args()
+    paced_engine.TOKEN = BOTH
     delay_s = options.delay if options.mode != "inter" else 0.0
     PeersEngine(options.port, options.mode, options.tokens, delay_s).serve()
 
