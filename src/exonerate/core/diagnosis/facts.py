@@ -70,6 +70,11 @@ class Session:
         return self.plan.hop
 
     @property
+    def victim_shaped(self) -> bool:
+        """Whether this session copied the victim, alone or as the control of a variation."""
+        return self.plan.name.startswith(("victim@", "control-"))
+
+    @property
     def failed(self) -> Round | None:
         """The first round that was not answered as it should."""
         answered = ("ok", "slow", "unfinished")
