@@ -11,6 +11,8 @@ KERNELS_STAMP := $(KERNELS_VENV)/.installed
 
 ENGINES_VENV := .venv-engines
 ENGINES_STAMP := $(ENGINES_VENV)/.installed
+ENGINES_MODEL := $(ENGINES_VENV)/model/converted
+PEERS_VENVS := .venv-peers
 
 .PHONY: demo test check check-wheel docs lab test-kernels compile-gate bench-engines \
   locate-engines bench-peers clean
@@ -58,11 +60,18 @@ bench-engines: $(STAMP) $(ENGINES_STAMP)
 locate-engines: $(STAMP) $(ENGINES_STAMP)
 	$(BIN)/python benchmarks/run_engines.py locate --vllm-python $(ENGINES_VENV)/bin/python
 
-# Other load generators against the same scripted engine, each in an environment of its own:
-# docs/peers.md. Several gigabytes.
-bench-peers: $(STAMP)
-	$(BIN)/python benchmarks/run_peers.py install
-	$(BIN)/python benchmarks/run_peers.py measure
+# Other load generators against the same scripted engine, each in an environment of its own, some
+# of them of several gigabytes: docs/peers.md.
+bench-peers: $(STAMP) $(ENGINES_MODEL)
+	mkdir -p $(PEERS_VENVS)
+	ln -sfn ../$(ENGINES_VENV) $(PEERS_VENVS)/vllm
+	-$(BIN)/python benchmarks/run_peers.py install --environments $(PEERS_VENVS)
+	-$(BIN)/python benchmarks/run_peers.py measure --environments $(PEERS_VENVS)
+	-$(BIN)/python benchmarks/run_peers.py measure --environments $(PEERS_VENVS) --mode inter --requests 1500
+	$(BIN)/python benchmarks/run_peers.py table
+
+$(ENGINES_MODEL): $(STAMP) $(ENGINES_STAMP)
+	$(ENGINES_VENV)/bin/python benchmarks/engines_model.py $$($(BIN)/python -m exonerate.lab.model) $(ENGINES_VENV)/model
 
 $(ENGINES_STAMP): constraints-engines.txt scripts/setup-engines
 	scripts/setup-engines $(PYTHON) $(ENGINES_VENV)
@@ -77,4 +86,4 @@ $(STAMP): pyproject.toml constraints.txt
 	touch $(STAMP)
 
 clean:
-	rm -rf $(VENV) $(KERNELS_VENV) $(ENGINES_VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
+	rm -rf $(VENV) $(KERNELS_VENV) $(ENGINES_VENV) $(PEERS_VENVS) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist

@@ -88,7 +88,8 @@ def measure(options: argparse.Namespace) -> int:
         order = random.Random(f"{options.seed}/{number}").sample(wanted, len(wanted))
         for client in order:
             row = {"round": number, "mode": options.mode, "C": options.concurrency}
-            row |= {"client": client.name, **run(client, options)}
+            row |= {"client": client.name, "load_average": os.getloadavg()[0]}
+            row |= run(client, options)
             failed += row["status"] != 0
             print(json.dumps(row), flush=True)
             with options.out.open("a") as file:
