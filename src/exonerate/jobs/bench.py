@@ -229,8 +229,10 @@ class _CellRun:
 
     async def _sample(self) -> None:
         if self.tools.engine is not None:
+            asked_ns = self.tools.clock.now()
             values = await self.tools.engine.sample()
-            self.samples.append((self.tools.clock.now(), values))
+            # A busy engine takes its time for the page; the counters are of somewhere in between.
+            self.samples.append(((asked_ns + self.tools.clock.now()) // 2, values))
 
     def _write(self, spools: Sequence[Path], file: BinaryIO) -> None:
         fold = _CellReader(self.spec.header(version=VERSION, wall=""), self.number)
@@ -283,7 +285,7 @@ class _CellReader:
         return CellResult(
             summary,
             self._instrument.report(end.get("facts", []), open_loop=self._open_loop),
-            engine_window(end.get("samples", []), summary),
+            engine_window(end.get("samples", []), summary, self._fold.tokens_between),
             tuple(self._fold.timeline()),
         )
 

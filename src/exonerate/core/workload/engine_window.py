@@ -5,7 +5,8 @@ Rules
 1. Counts are compared over the whole cell, warm-up included: the engine saw all of it.
 2. Gauges and rates are those of the window that the throughput counts; before and after it the
    engine was idle or ramped. A window with fewer than two samples has no rate.
-3. The rate is that of the counter, from the first sample in the window to the last one. An engine
+3. The rate is that of the counter, from the first sample in the window to the last one, and beside
+   it stands what the client counted in that time, which is not the whole window. An engine
    that raises it when a request ends (llama.cpp does) moves it in lumps, and the rate between two
    moments is then anything: it is given only where the counter moved from each sample to the next,
    and where the samples are so many that the first and the last one are near the window's ends.
@@ -13,7 +14,7 @@ Rules
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -26,13 +27,18 @@ GAUGES = ("running", "waiting", "kv_usage")
 RATE_SAMPLES_MIN = 8
 
 
-def engine_window(samples: Sequence[Sequence[Any]], summary: CellSummary) -> dict[str, Json]:
+def engine_window(
+    samples: Sequence[Sequence[Any]],
+    summary: CellSummary,
+    tokens_between: Callable[[int, int], float],
+) -> dict[str, Json]:
     """The engine's counters over a cell, and whether they agree with ours.
 
     Args:
         samples: (monotonic nanoseconds, canonical values) in order, the first from before the
             cell and the last from after it.
         summary: what the client counted.
+        tokens_between: what it counted between two moments.
     """
     if len(samples) < 2:
         return {}
@@ -52,7 +58,10 @@ def engine_window(samples: Sequence[Sequence[Any]], summary: CellSummary) -> dic
     ours = (summary.usage_tokens or summary.counted_events) + summary.warm_up_tokens
     generated = moved.get("generated_tokens", 0.0)
     found["generated_to_client"] = _ratio(generated, ours)
-    found["generated_per_s"] = _rate(inside, "generated_tokens")
+    found["generated_per_s"] = rate = _rate(inside, "generated_tokens")
+    if rate is not None:
+        begin_ns, end_ns = inside[0][0], inside[-1][0]
+        found["client_per_s"] = tokens_between(begin_ns, end_ns) / ((end_ns - begin_ns) / NS_PER_S)
     found["tokens_per_step"] = _ratio(generated, moved.get("steps", 0.0))
     found["tokens_per_cpu_s"] = _ratio(generated or ours, moved.get("cpu_s", 0.0))
     return found

@@ -153,9 +153,7 @@ class CellFold:
             window=kind,
             window_begin_ns=begin_ns,
             steady=None if head is None else _is_level(batches[head:]),
-            output_tokens_per_s=self._tokens_between(begin_ns, end_ns) / window_s
-            if known
-            else None,
+            output_tokens_per_s=self.tokens_between(begin_ns, end_ns) / window_s if known else None,
             requests_per_s=ended / window_s if known else None,
             prompt_tokens=self._counts["prompt"],
             usage_tokens=self._counts["usage"],
@@ -179,6 +177,16 @@ class CellFold:
             ((bucket - first) * BUCKET_NS / NS_PER_S, self._buckets[bucket])
             for bucket in range(first, max(self._buckets) + 1)
         ]
+
+    def tokens_between(self, begin_ns: int, end_ns: int) -> float:
+        """Tokens that came between two moments, to a tenth of a second."""
+        first, last = begin_ns / BUCKET_NS, end_ns / BUCKET_NS
+        events = sum(
+            count * max(0.0, min(last, bucket + 1) - max(first, bucket))
+            for bucket, count in self._buckets.items()
+        )
+        # An event that carries several tokens counts as what the server says it was.
+        return events * self._counts["tokens"] / max(1, self._counts["events"])
 
     def _latencies(self, record: RequestRecord) -> None:
         from_ns = record.intended_ns if self.open_loop else record.begun_ns
@@ -218,15 +226,6 @@ class CellFold:
         return [
             sum(counts[at : at + BUCKETS_PER_BATCH]) for at in range(0, whole, BUCKETS_PER_BATCH)
         ]
-
-    def _tokens_between(self, begin_ns: int, end_ns: int) -> float:
-        first, last = begin_ns / BUCKET_NS, end_ns / BUCKET_NS
-        events = sum(
-            count * max(0.0, min(last, bucket + 1) - max(first, bucket))
-            for bucket, count in self._buckets.items()
-        )
-        # An event that carries several tokens counts as what the server says it was.
-        return events * self._counts["tokens"] / max(1, self._counts["events"])
 
     def _mean_in_flight(self, begin_ns: int, end_ns: int) -> float:
         overlap = sum(
