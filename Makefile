@@ -12,8 +12,13 @@ KERNELS_STAMP := $(KERNELS_VENV)/.installed
 FUZZ_VENV := .venv-fuzz
 FUZZ_STAMP := $(FUZZ_VENV)/.installed
 SECONDS ?= 60
+ENGINES_VENV := .venv-engines
+ENGINES_STAMP := $(ENGINES_VENV)/.installed
+ENGINES_MODEL := $(ENGINES_VENV)/model/converted
+PEERS_VENVS := .venv-peers
 
-.PHONY: demo test check check-wheel docs lab lab-ci lab-parts test-kernels compile-gate fuzz clean
+.PHONY: demo test check check-wheel docs lab lab-ci lab-parts test-kernels compile-gate fuzz \
+  bench-engines locate-engines bench-peers clean
 
 demo: $(STAMP)
 	$(BIN)/exonerate demo
@@ -67,6 +72,31 @@ $(FUZZ_STAMP): pyproject.toml constraints.txt constraints-fuzz.txt
 	scripts/setup-fuzz $(PYTHON) $(FUZZ_VENV)
 	touch $(FUZZ_STAMP)
 
+# `exonerate bench` against the counters of a real llama.cpp and a real vLLM: docs/bench-engines.md.
+bench-engines: $(STAMP) $(ENGINES_STAMP)
+	$(BIN)/python benchmarks/run_engines.py bench --vllm-python $(ENGINES_VENV)/bin/python
+
+# `exonerate locate` on a real vLLM that is well, slow and saturated: it must accuse nobody.
+locate-engines: $(STAMP) $(ENGINES_STAMP)
+	$(BIN)/python benchmarks/run_engines.py locate --vllm-python $(ENGINES_VENV)/bin/python
+
+# Other load generators against the same scripted engine, each in an environment of its own, some
+# of them of several gigabytes: docs/peers.md.
+bench-peers: $(STAMP) $(ENGINES_MODEL)
+	mkdir -p $(PEERS_VENVS)
+	ln -sfn ../$(ENGINES_VENV) $(PEERS_VENVS)/vllm
+	-$(BIN)/python benchmarks/run_peers.py install --environments $(PEERS_VENVS)
+	-$(BIN)/python benchmarks/run_peers.py measure --environments $(PEERS_VENVS)
+	-$(BIN)/python benchmarks/run_peers.py measure --environments $(PEERS_VENVS) --mode inter --requests 1500
+	$(BIN)/python benchmarks/run_peers.py table
+
+$(ENGINES_MODEL): $(STAMP) $(ENGINES_STAMP)
+	$(ENGINES_VENV)/bin/python benchmarks/engines_model.py $$($(BIN)/python -m exonerate.lab.model) $(ENGINES_VENV)/model
+
+$(ENGINES_STAMP): constraints-engines.txt scripts/setup-engines
+	scripts/setup-engines $(PYTHON) $(ENGINES_VENV)
+	touch $(ENGINES_STAMP)
+
 $(KERNELS_STAMP): pyproject.toml constraints.txt constraints-kernels.txt
 	scripts/setup-kernels $(PYTHON) $(KERNELS_VENV)
 	touch $(KERNELS_STAMP)
@@ -76,4 +106,4 @@ $(STAMP): pyproject.toml constraints.txt
 	touch $(STAMP)
 
 clean:
-	rm -rf $(VENV) $(KERNELS_VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
+	rm -rf $(VENV) $(KERNELS_VENV) $(ENGINES_VENV) $(PEERS_VENVS) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist

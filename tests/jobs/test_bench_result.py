@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from exonerate.core.workload.result_blocks import MAGIC, encode_json
-from exonerate.core.workload.summary import CellFold
 from exonerate.errors import ExonerateError
-from exonerate.jobs.bench_result import engine_window, read_result
+from exonerate.jobs.bench_result import read_result
 
 
 def test_a_file_of_another_kind_is_refused(tmp_path: Path) -> None:
@@ -28,13 +27,3 @@ def test_a_run_that_broke_off_before_its_first_request_is_an_empty_result(tmp_pa
     result = read_result(out)
     assert result.cells == ()
     assert result.notes == ("interrupted",)
-
-
-def test_counters_are_what_moved_between_the_first_and_the_last_look() -> None:
-    """An engine that had counted before the run is compared by what it counted during it."""
-    samples = [[0, {"generated_tokens": 100.0, "running": 1.0}]]
-    samples.append([2 * 10**9, {"generated_tokens": 160.0, "running": 3.0}])
-    window = engine_window(samples, CellFold("C=1").summary())
-    assert window["generated_tokens"] == 60.0
-    assert window["running_mean"] == 2.0
-    assert window["span_s"] == 2.0

@@ -20,10 +20,10 @@ import select
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from exonerate.adapters.clock import StampClock
+from exonerate.adapters.load_facts import LoopFacts
 from exonerate.adapters.load_flight import Flight
 from exonerate.adapters.load_request import RequestMaker
 from exonerate.adapters.load_slot import Ancillary, Receive, Slot, Target
@@ -58,25 +58,6 @@ LARGE_READ_BYTES = 4096
 
 QuickSlot: TypeAlias = tuple[Receive, list[bytes]]
 """All that the hot path needs of a slot whose answer may be kept unseen."""
-
-
-@dataclass(slots=True)
-class LoopFacts:
-    """What the loop saw of itself."""
-
-    connections: int = 0
-    resent: int = 0
-    sent: int = 0
-    sending_lag_ns: int = 0
-    """Summed over the requests: how long after its intended time each was begun."""
-    in_flight: int = 0
-    in_flight_peak: int = 0
-    events: int = 0
-    failed: int = 0
-    ended: int = 0
-    fresh_connections: bool = False
-    """The peer closes after each answer, so a new connection is opened for each request."""
-    notes: list[str] = field(default_factory=list)
 
 
 class LoadLoop:
@@ -296,16 +277,8 @@ class LoadLoop:
 
     def _make_record(self, flight: Flight) -> None:
         record = flight.record(self._stamps.offset_ns)
-        self.facts.events += record.events
-        self.facts.failed += not record.complete
-        if not record.complete:
-            self._note_unread(flight)
+        self.facts.count(flight, record)
         self._write(record)
-
-    def _note_unread(self, flight: Flight) -> None:
-        unread = flight.answer.unread
-        if unread is not None and unread not in self.facts.notes:
-            self.facts.notes.append(unread)
 
     # Sending.
 

@@ -1,8 +1,10 @@
 """Makes the requests of a load run quickly: one template, a fresh salt in each.
 
-The salt is a handful of seeded words at the very beginning of the prompt, so that no two requests
-share a prefix and no prefix cache is hit by accident, while the length stays the same. Everything
-behind it is made once.
+The salt is a handful of seeded words at the beginning of the prompt, so that no two requests share
+a prefix and no prefix cache is hit by accident, while the length stays the same. Before it stands
+one word that all of them share: a vocabulary may have a word as one token behind a space and as two
+without it, and then the length would hang on which word comes first. Everything behind the salt is
+made once.
 """
 
 from __future__ import annotations
@@ -17,11 +19,12 @@ from exonerate.adapters.address import Address
 from exonerate.adapters.request import build_request
 from exonerate.core.scene import RequestRecipe
 from exonerate.core.workload.plan import Work
-from exonerate.core.workload.prompts import chat_body
+from exonerate.core.workload.prompts import FIRST_WORD, chat_body
 from exonerate.core.workload.words import WORDS
 
 SALT_WORDS = 6
-_PICKS = struct.Struct(f"<{SALT_WORDS}H")
+_PICKS = struct.Struct(f"<{SALT_WORDS - 1}H")
+_FIRST_WORD = FIRST_WORD.encode() + b" "
 _SALT_WORDS = tuple(word.encode() + b" " for word in WORDS)
 _SALT_MARK = "qqsaltqq"
 _ID_MARK = "qqrequestidqq"
@@ -60,7 +63,7 @@ class RequestMaker:
         if self._bodies:
             kind = f"{len(self._bodies)} given bodies, in turn"
         elif self._salted:
-            kind = f"each request begins with {SALT_WORDS} words of its own: no shared prefix"
+            kind = f"each request has {SALT_WORDS - 1} words of its own, from the second on"
         else:
             kind = "every request has the same salt: shared prefix"
         return {"prompts": kind, "seed": self._seed, "cell": self._cell}
@@ -90,9 +93,9 @@ class RequestMaker:
         # All rounds of a session share their beginning, as an agent's do.
         unit = work.lane if self._shared_by_rounds else work.index
         # A hash, not a generator: seeding one costs more than all the rest of a request.
-        digest = hashlib.blake2b(b"%s/%d" % (self._salt_key, unit), digest_size=2 * SALT_WORDS)
+        digest = hashlib.blake2b(b"%s/%d" % (self._salt_key, unit), digest_size=_PICKS.size)
         picks = _PICKS.unpack(digest.digest())
-        return b"".join([_SALT_WORDS[pick % len(_SALT_WORDS)] for pick in picks])
+        return _FIRST_WORD + b"".join([_SALT_WORDS[pick % len(_SALT_WORDS)] for pick in picks])
 
     def _template(self, round_number: int, body_number: int) -> _Template:
         mark = _SALT_MARK if self._salted else ""

@@ -7,17 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from exonerate.core.instant import NS_PER_S
 from exonerate.core.json_types import Json, JsonObject
 from exonerate.core.workload.bench_spec import SCHEMA
+from exonerate.core.workload.engine_window import engine_window
 from exonerate.core.workload.instrument import InstrumentFold
 from exonerate.core.workload.result_blocks import RequestRecord, read_blocks
 from exonerate.core.workload.summary import CellFold, CellSummary
 from exonerate.errors import ExonerateError
 
 OPEN_KINDS = ("poisson", "constant", "trace", "replay")
-COUNTERS = ("generated_tokens", "prompt_tokens", "steps", "cpu_s")
-GAUGES = ("running", "waiting", "kv_usage")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +100,7 @@ class CellReader:
         return CellResult(
             summary,
             self._instrument.report(end.get("facts", []), open_loop=self._open_loop),
-            engine_window(end.get("samples", []), summary),
+            engine_window(end.get("samples", []), summary, self._fold.tokens_between),
             tuple(self._fold.timeline()),
         )
 
@@ -144,34 +142,6 @@ class _Reader:
                 self._ends[block["cell"]] = block
             case "note":
                 self._notes.append(block["text"])
-
-
-def engine_window(samples: Sequence[Sequence[Any]], summary: CellSummary) -> dict[str, Json]:
-    """What the engine's own counters say of the same cell, and whether they agree with ours."""
-    if len(samples) < 2:
-        return {}
-    first, last = samples[0][1], samples[-1][1]
-    moved = {name: last[name] - first[name] for name in last if name in first}
-    found: dict[str, Json] = {
-        "samples": len(samples),
-        "span_s": (samples[-1][0] - samples[0][0]) / NS_PER_S,
-        **{name: moved[name] for name in COUNTERS if name in moved},
-    }
-    for name in GAUGES:
-        values = [values[name] for _, values in samples if name in values]
-        if values:
-            found[f"{name}_mean"] = sum(values) / len(values)
-            found[f"{name}_max"] = max(values)
-    ours = summary.usage_tokens or summary.counted_events
-    generated = moved.get("generated_tokens", 0.0)
-    found["generated_to_client"] = _ratio(generated, ours)
-    found["tokens_per_step"] = _ratio(generated, moved.get("steps", 0.0))
-    found["tokens_per_cpu_s"] = _ratio(generated or ours, moved.get("cpu_s", 0.0))
-    return found
-
-
-def _ratio(part: float, whole: float) -> float | None:
-    return part / whole if part and whole else None
 
 
 def _item(values: Json, number: int) -> Json:

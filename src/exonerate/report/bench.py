@@ -167,6 +167,9 @@ def _engine_notes(engine: Any) -> Iterable[str]:
     ]
     if parts:
         yield "engine: " + ", ".join(parts)
+    rate, ours = engine.get("generated_per_s"), engine.get("client_per_s")
+    if rate is not None and ours is not None:
+        yield f"{_number(rate)} tok/s by the engine's counter, {_number(ours)} by ours meanwhile"
     agreement = engine.get("generated_to_client")
     if agreement is not None and abs(agreement - 1) > 0.01:
         yield f"the engine counted {agreement:.3f} tokens for each of ours"

@@ -9,7 +9,7 @@ import pytest
 
 from exonerate.core.scene import PromptRecipe, RequestRecipe
 from exonerate.core.workload.fitting import fitted
-from exonerate.core.workload.prompts import conversation
+from exonerate.core.workload.prompts import FIRST_WORD, conversation
 
 RECIPE = RequestRecipe(
     path="/v1/chat/completions",
@@ -52,3 +52,13 @@ def test_without_a_tokenizer_the_words_count() -> None:
         return None
 
     assert asyncio.run(fitted(RECIPE, silent)) == (RECIPE, None)
+
+
+def test_the_word_that_begins_every_prompt_is_counted() -> None:
+    """Where the first word is two tokens, all prompts of the load are fitted with that word."""
+
+    async def count(text: str) -> int:
+        return len(text.split()) + text.startswith(FIRST_WORD)
+
+    recipe, counted = asyncio.run(fitted(RECIPE, count))
+    assert (counted, recipe.prompt.prompt_tokens) == (200, 199)

@@ -27,6 +27,8 @@ CanonicalName: TypeAlias = Literal[
     "kv_usage",  # fraction of the KV cache in use (gauge)
 ]
 
+SHARES = frozenset({"kv_usage"})
+
 
 @dataclass(frozen=True, slots=True)
 class SeriesNames:
@@ -58,29 +60,35 @@ def canonical_values(
     """The engine kind that fits a metrics page best, and its canonical values.
 
     Args:
-        samples: (series name, value) of the page; equal names (labels apart) are added up.
+        samples: (series name, value) of the page. Equal names (labels apart: the ranks or replicas
+            of one server) are added up; of shares, which have no sum, the largest one counts.
         engines: the kinds to try.
     """
     totals: dict[str, float] = {}
-    for name, value in samples:
+    largest: dict[str, float] = {}
+    for raw_name, value in samples:
         if not math.isfinite(value):
             continue  # "no value" in the exposition format; a count of it would poison the sums
-        totals[name.replace(":", "_")] = totals.get(name.replace(":", "_"), 0.0) + value
+        name = raw_name.replace(":", "_")
+        totals[name] = totals.get(name, 0.0) + value
+        largest[name] = max(value, largest.get(name, value))
     best_kind: str | None = None
     best: dict[str, float] = {}
     for engine in engines:
-        values = _match(totals, engine)
+        values = _match(totals, largest, engine)
         if len(values) > len(best):
             best_kind, best = engine.kind, values
     return best_kind, best
 
 
-def _match(totals: Mapping[str, float], engine: SeriesNames) -> dict[str, float]:
+def _match(
+    totals: Mapping[str, float], largest: Mapping[str, float], engine: SeriesNames
+) -> dict[str, float]:
     values: dict[str, float] = {}
     for canonical, candidates in engine.series.items():
         for candidate in candidates:
             name = candidate.replace(":", "_")
             if name in totals:
-                values[canonical] = totals[name]
+                values[canonical] = (largest if canonical in SHARES else totals)[name]
                 break
     return values

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 from exonerate.core.scene import RequestRecipe
-from exonerate.core.workload.prompts import conversation
+from exonerate.core.workload.prompts import FIRST_WORD, conversation
 
 ROUNDS_MAX = 6
 
@@ -28,7 +28,7 @@ async def fitted(
     words = wanted
     for _ in range(ROUNDS_MAX):
         tried = replace(recipe, prompt=replace(recipe.prompt, prompt_tokens=words))
-        counted = await count(conversation(tried.prompt, 1)[0][1])
+        counted = await count(_as_sent(tried))
         if counted is None:
             return recipe, None
         off = abs(counted - wanted)
@@ -42,3 +42,12 @@ async def fitted(
         )
     assert best is not None
     return best[1], best[2]
+
+
+def _as_sent(recipe: RequestRecipe) -> str:
+    """A text of the tokens that each first question of the load will have."""
+    text = conversation(recipe.prompt, 1)[0][1]
+    if recipe.prompt.salt:
+        return text
+    _, space, rest = text.partition(" ")
+    return f"{FIRST_WORD}{space}{rest}"

@@ -25,6 +25,10 @@ WORDS_PER_TOKEN = 1.0
 CODE_WORD_TOKENS = 16
 """About what the sentence with a code word takes."""
 
+FIRST_WORD = "about"
+"""With it begins every prompt of a load, so that all of them have as many tokens as the fitted one:
+23 of the words are two tokens of SmolLM2 where no space stands before them."""
+
 
 def chat_body(
     recipe: RequestRecipe, round_number: int, *, template: bytes | None = None, opening: str = ""

@@ -53,6 +53,7 @@ class CellSummary:
     complete: int
     window_s: float
     window: str
+    window_begin_ns: int
     steady: bool | None
     output_tokens_per_s: float | None
     requests_per_s: float | None
@@ -66,6 +67,7 @@ class CellSummary:
     asked_in_flight: int | None
     censored_events: int
     resent: int
+    warm_up_tokens: int = 0
 
     def to_json(self) -> dict[str, Json]:
         """The cell as `exonerate.bench/1` shows it."""
@@ -75,6 +77,7 @@ class CellSummary:
             "complete": self.complete,
             "window_s": self.window_s,
             "window": self.window,
+            "window_begin_ns": self.window_begin_ns,
             "steady": self.steady,
             "output_tokens_per_s": self.output_tokens_per_s,
             "requests_per_s": self.requests_per_s,
@@ -113,6 +116,7 @@ class CellFold:
     def add(self, record: RequestRecord) -> None:
         """One more request."""
         if record.flags & WARM_UP:
+            self._counts["warm-up"] += record.output_tokens
             return
         self._begun.append(record.begun_ns)
         self._ended.append(record.ended_ns)
@@ -152,10 +156,9 @@ class CellFold:
             complete=self._ends["ok"],
             window_s=window_s,
             window=kind,
+            window_begin_ns=begin_ns,
             steady=None if head is None else _is_level(batches[head:]),
-            output_tokens_per_s=self._tokens_between(begin_ns, end_ns) / window_s
-            if known
-            else None,
+            output_tokens_per_s=self.tokens_between(begin_ns, end_ns) / window_s if known else None,
             requests_per_s=ended / window_s if known else None,
             prompt_tokens=self._counts["prompt"],
             usage_tokens=self._counts["usage"],
@@ -167,6 +170,7 @@ class CellFold:
             asked_in_flight=self.asked_in_flight,
             censored_events=self._counts["censored"],
             resent=self._counts["resent"],
+            warm_up_tokens=self._counts["warm-up"],
         )
 
     def timeline(self) -> list[tuple[float, int]]:
@@ -178,6 +182,16 @@ class CellFold:
             ((bucket - first) * BUCKET_NS / NS_PER_S, self._buckets[bucket])
             for bucket in range(first, max(self._buckets) + 1)
         ]
+
+    def tokens_between(self, begin_ns: int, end_ns: int) -> float:
+        """Tokens that came between two moments, to a tenth of a second."""
+        first, last = begin_ns / BUCKET_NS, end_ns / BUCKET_NS
+        events = sum(
+            count * max(0.0, min(last, bucket + 1) - max(first, bucket))
+            for bucket, count in self._buckets.items()
+        )
+        # An event that carries several tokens counts as what the server says it was.
+        return events * self._counts["tokens"] / max(1, self._counts["events"])
 
     def _latencies(self, record: RequestRecord) -> None:
         from_ns = record.intended_ns if self.open_loop else record.begun_ns
@@ -217,15 +231,6 @@ class CellFold:
         return [
             sum(counts[at : at + BUCKETS_PER_BATCH]) for at in range(0, whole, BUCKETS_PER_BATCH)
         ]
-
-    def _tokens_between(self, begin_ns: int, end_ns: int) -> float:
-        first, last = begin_ns / BUCKET_NS, end_ns / BUCKET_NS
-        events = sum(
-            count * max(0.0, min(last, bucket + 1) - max(first, bucket))
-            for bucket, count in self._buckets.items()
-        )
-        # An event that carries several tokens counts as what the server says it was.
-        return events * self._counts["tokens"] / max(1, self._counts["events"])
 
     def _mean_in_flight(self, begin_ns: int, end_ns: int) -> float:
         overlap = sum(
