@@ -57,7 +57,7 @@ def passage(
     others = _others_under_way(facts, round_, {h.name for h in before(deployment, hop.name)})
     watched = _Watched(facts, session.scene, round_, tuple(others))
     own = watched.through_process(hop, deployment)
-    if own is not None and own.left != "no":
+    if own is not None and (own.left != "no" or _proven(facts, session, round_, hop, deployment)):
         return own
     nexts = [watched.to_next(other) for other in next_hops(deployment, hop.name)]
     for found in nexts:
@@ -66,6 +66,21 @@ def passage(
     if own is not None and None not in nexts:
         return own
     return Passage("no") if nexts and None not in nexts else None
+
+
+def _proven(
+    facts: Facts, session: Session, round_: Round, hop: Hop, deployment: Deployment
+) -> bool:
+    """Whether an earlier request of the session was seen to leave on sockets of the hop's process.
+
+    Then all that the hop sends on is to be seen there, and others that talk to the next hop as well
+    cannot be taken for it.
+    """
+    earlier = [r for r in session.rounds if r.exchange.round < round_.exchange.round]
+    views = (
+        _Watched(facts, session.scene, r, ()).through_process(hop, deployment) for r in earlier
+    )
+    return any(found is not None and found.left != "no" for found in views)
 
 
 def upstream_in_sight(
