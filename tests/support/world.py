@@ -91,6 +91,7 @@ class Answer:
     cut: bool = False
     lost_ending: bool = False
     defects: tuple[str, ...] = ()
+    headers: tuple[tuple[str, str], ...] = ()
     reaches: str | None = None
     """For silent requests: the name of the next hop if the bytes got there."""
     lost: bool = False
@@ -312,6 +313,7 @@ def _exchange(
         ended_ns=ended,
         arrivals_ms=arrivals,
         status=answer.status if given_up == "no" else None,
+        headers=dict(answer.headers),
         body_complete=whole,
         content=ContentFacts(
             meaningful_events=len(arrivals),

@@ -98,6 +98,14 @@ def upstream_in_sight(
     return any(found is not None and found.left != "no" for found in views)
 
 
+def carried_bytes(sample: SocketSample, hop: Hop, ours: frozenset[int]) -> dict[str, int]:
+    """Bytes that each connection to the hop has carried so far, both ways; our own are left out."""
+    return {
+        port: carried.request + carried.answer
+        for port, carried in _connections(sample, hop, ours).items()
+    }
+
+
 def read_state(facts: Facts, session: Session, deployment: Deployment) -> str | None:
     """Whether the program at the session's hop ever took the waiting request from its socket."""
     round_ = session.waiting

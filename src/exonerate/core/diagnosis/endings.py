@@ -13,7 +13,8 @@ REPEATS_MIN = 3
 """Fewer failures show no regularity."""
 SILENCE_S_MIN = 0.4
 """A shorter pause before the end is the pace of the tokens, not a silence."""
-AT_ONCE_S = 0.3
+AT_ONCE_S, REFUSED_AT_ONCE_S = 0.3, 0.9
+"""An error answer takes its own time to be made; timers of boxes are set in whole seconds."""
 TOLERANCE_S, TOLERANCE_SHARE = 0.25, 0.08
 BEATS_MIN, BEAT_PARTS_MAX = 4, 3
 BEAT_TOLERANCE_S, PERIOD_S_MIN = 0.15, 2.0
@@ -64,7 +65,8 @@ def ended_after(rounds: Sequence[Round]) -> str | None:
         return None
     totals = [round_.total_s for round_ in rounds]
     silences = [silence_s(round_) for round_ in rounds]
-    if median(totals) < AT_ONCE_S:
+    refusals = all((round_.exchange.status or 0) >= 400 for round_ in rounds)
+    if median(totals) < (REFUSED_AT_ONCE_S if refusals else AT_ONCE_S):
         return "at-once"
     if median(silences) >= SILENCE_S_MIN and _alike(silences):
         return "constant-silence"

@@ -12,7 +12,7 @@ we were interrupted, which says nothing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -130,7 +130,7 @@ class Facts:
     sockets: Mapping[tuple[str, str], tuple[SocketSample, ...]]
     """Readings by scene and hop, in the order of their stamps."""
     own_ports: frozenset[int]
-    """Local ports of every connection that a probe of ours used."""
+    """Local ports of every connection that we used: probes, and readings of metrics pages."""
     began_ns: int
     ended_ns: int
 
@@ -147,6 +147,7 @@ def read_facts(records: Sequence[Record]) -> Facts:
     counters: list[CounterSample] = []
     sockets: list[SocketSample] = []
     stamps: list[int] = []
+    page_ports: set[int] = set()
     for record in records:
         body = record.body
         if record.kind == "scene_planned":
@@ -158,13 +159,14 @@ def read_facts(records: Sequence[Record]) -> Facts:
             stamps.extend(event.at_ns for event in events)
             sessions.extend(_sessions(scene, events))
             counters.extend(_counters(scene.id, events))
+            page_ports.update(_page_ports(events))
             sockets.extend(_sockets(scene.id, events))
     return Facts(
         scenes=tuple(scenes.values()),
         sessions=tuple(sessions),
         counters=tuple(counters),
         sockets=_by_scene_and_hop(sockets),
-        own_ports=_own_ports(sessions),
+        own_ports=_own_ports(sessions) | page_ports,
         began_ns=min(stamps, default=0),
         ended_ns=max(stamps, default=0),
     )
@@ -242,6 +244,14 @@ def _counters(scene: str, events: Sequence[Event]) -> list[CounterSample]:
         hop = str(event.data["hop"])
         found.append(CounterSample(scene, event.activity, hop, event.at_ns, numbers))
     return found
+
+
+def _page_ports(events: Sequence[Event]) -> Iterator[int]:
+    """Local ports over which metrics pages were read."""
+    for event in events:
+        port = event.data.get("local_port") if event.kind == "metrics" else None
+        if isinstance(port, int):
+            yield port
 
 
 def _sockets(scene: str, events: Sequence[Event]) -> list[SocketSample]:

@@ -14,7 +14,7 @@ from exonerate.core.deployment.model import Deployment, Hop
 from exonerate.core.deployment.topology import beyond, probeable
 from exonerate.core.diagnosis.dependence import idle_border
 from exonerate.core.diagnosis.facts import Facts
-from exonerate.core.diagnosis.observables import is_victim_shaped
+from exonerate.core.diagnosis.observables import BROKEN_OFF, is_victim_shaped
 from exonerate.core.scene import (
     Activity,
     ProbeSession,
@@ -49,6 +49,8 @@ ABORT_TURN_S = 5.0
 """An abort probe streams for `ABORT_AFTER_S`; then the counters are read until the next turn."""
 IDLE_RESOLUTION = 1.35
 """The idle time at which failures begin is looked for until it is known this well (a ratio)."""
+START_OFFSETS_S, START_OFFSETS_FROM_S = (0.0, 1.3, 0.6, 1.9), 1.0
+"""How much later a scene begins to ask, where answers were broken off after so long."""
 THINK_FACTORS = (1.0, 0.5, 0.25, 1.0, 0.5, 0.25)
 """Idle time varies from scene to scene, so that a count of requests and an age come apart."""
 
@@ -66,6 +68,9 @@ class Shape:
     gentle: bool = False
     think_s: float | None = None
     """Idle time between rounds; by default it varies from scene to scene."""
+    think_factor: float = 1.0
+    """How long the silence between rounds is, as a share of the victim's."""
+    start_s: float = WATCH_FIRST_S
 
 
 def next_shape(
@@ -78,17 +83,50 @@ def next_shape(
         if is_victim_shaped(s) and s.failed is not None
     ]
     failing = max(numbers, default=0)
+    number = len(facts.scenes) + 1
     victim = deployment.victim
     rounds = min(victim.rounds, failing + 1) if failing else victim.rounds
     return Shape(
-        number=len(facts.scenes) + 1,
+        number=number,
         rounds=max(1, rounds),
         stall_s=stall_limit_s(facts),
         fresh_session_at=fresh_session_at,
         fresh_rounds=2 * failing + 1 if failing else victim.rounds,
         gentle=gentle,
         think_s=_think_s(facts, deployment),
+        think_factor=_think_factor(facts, deployment, number),
+        start_s=WATCH_FIRST_S + _start_offset_s(facts, number),
     )
+
+
+def _think_factor(facts: Facts, deployment: Deployment, number: int) -> float:
+    """How long to be idle, varied; not where only the victim's own idle time brings the symptom."""
+    think_s = deployment.victim.think_s
+    sessions = [s for s in facts.sessions if is_victim_shaped(s) and s.conclusive]
+    needed = any(
+        long.hop == short.hop and long.failed is not None and short.failed is None
+        for long in sessions
+        if long.plan.think_s == think_s
+        for short in sessions
+        if short.plan.think_s < think_s
+    )
+    return 1.0 if needed else THINK_FACTORS[(number - 1) % len(THINK_FACTORS)]
+
+
+def _start_offset_s(facts: Facts, number: int) -> float:
+    """A later start where answers are broken off, so that a clock and a timer come apart.
+
+    A scene begins when the one before has ended, so that what is ended by a clock would always
+    have lasted as long.
+    """
+    broken = [
+        s.failed
+        for s in facts.sessions
+        if is_victim_shaped(s) and s.failed is not None and s.failed.outcome in BROKEN_OFF
+    ]
+    if not any(round_.total_s >= START_OFFSETS_FROM_S for round_ in broken):
+        return 0.0
+    return START_OFFSETS_S[number % len(START_OFFSETS_S)]
 
 
 def victim_scene(deployment: Deployment, shape: Shape, seed: int) -> Scene:
@@ -203,7 +241,6 @@ def _why(shape: Shape) -> str:
 def victim_session(deployment: Deployment, hop: Hop, shape: Shape, seed: int) -> ProbeSession:
     """The victim's session as it is sent at one hop."""
     victim = deployment.victim
-    factor = THINK_FACTORS[(shape.number - 1) % len(THINK_FACTORS)]
     return ProbeSession(
         name=f"victim@{hop.name}",
         hop=hop.name,
@@ -211,9 +248,9 @@ def victim_session(deployment: Deployment, hop: Hop, shape: Shape, seed: int) ->
         request=_request(deployment, seed, f"{shape.number}-victim-{hop.name}"),
         rounds=shape.rounds,
         connection=victim.connection,
-        think_s=victim.think_s * factor if shape.think_s is None else shape.think_s,
+        think_s=victim.think_s * shape.think_factor if shape.think_s is None else shape.think_s,
         deadline_s=victim.deadline_s,
-        start_s=WATCH_FIRST_S,
+        start_s=shape.start_s,
     )
 
 
@@ -260,6 +297,7 @@ def _request(
         stream=victim.stream,
         api_key_env=victim.api_key_env,
         body_ref=victim.request,
+        chunked=victim.chunked,
     )
 
 

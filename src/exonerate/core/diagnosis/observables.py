@@ -19,6 +19,7 @@ Every observable is about one hop:
 - ``abort-through``, ``abort-beyond``: whether the engine stops when a client leaves
 - ``upstream-face``: that the hop's upstream side was in sight, for any round
 - ``answer-held``: whether the answer's bytes reached the hop while its client got none of them
+- ``spoken-by``: whether an error answer is the engine's own, by its `Server` header and its kind
 - ``ended-by``: who ended the failing exchange
 - ``phase``: when it failed: before any byte, before the first token, or after it
 - ``delivered``, ``onward-delivered``: whether the kernel at the other end acknowledged the request,
@@ -53,6 +54,7 @@ from exonerate.core.diagnosis.dependence import idle_dependence, next_idle, size
 from exonerate.core.diagnosis.endings import beat_of, defect_kind, ended_after, ended_by, phase
 from exonerate.core.diagnosis.facts import VICTIM_SHAPED, Facts, Session
 from exonerate.core.diagnosis.meanwhile import engine_state
+from exonerate.core.diagnosis.speakers import spoken_by
 from exonerate.core.diagnosis.streaming import stream_shape
 from exonerate.core.diagnosis.suspect import Observation
 from exonerate.core.diagnosis.texts import closed_while_idle, same_text
@@ -86,6 +88,7 @@ VALUES: Mapping[str, tuple[str, ...]] = {
     "abort-beyond": ("freed", "kept"),
     "answer-held": ("yes", "no"),
     "upstream-face": ("seen",),
+    "spoken-by": ("hop", "engine"),
     "ended-by": ("us", "hop", "network", "nobody"),
     "phase": ("before-head", "before-token", "after-token"),
     "delivered": ("acked", "unacked"),
@@ -145,6 +148,7 @@ def _of_hop(hop: Hop, facts: Facts, deployment: Deployment) -> list[Observation]
         *_while_waiting(hop, facts, deployment, through),
         *_endings(hop, through),
         *aborts(hop, facts, deployment),
+        _tally(hop.name, "spoken-by", spoken_by(facts, deployment, through)),
         same_text(hop, facts, deployment),
         closed_while_idle(hop, through, deployment),
         *_of_the_way(hop, facts, deployment, through),

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from exonerate.core.deployment.model import Deployment
 from exonerate.core.deployment.topology import entry_hop, is_engine, probeable
 from exonerate.core.diagnosis.axes.axis import Axis
+from exonerate.core.diagnosis.axes.covered import unvaried
 from exonerate.core.diagnosis.axes.registry import axis_of
 from exonerate.core.diagnosis.details import settings_of
 from exonerate.core.diagnosis.facts import Facts
@@ -46,6 +47,8 @@ _TEXTS: Mapping[tuple[str, str], str] = {
     ("request-left", "answered"): "{hop} sent the request on and an answer came back to it",
     ("answer-held", "yes"): "answer bytes kept reaching {hop} while its client had none",
     ("answer-held", "no"): "{hop} passed bytes on as they came",
+    ("spoken-by", "hop"): "the error answer that came through {hop} is not the engine's own",
+    ("spoken-by", "engine"): "the error answer that came through {hop} is the engine's own",
     ("ended-by", "us"): "nobody closed; the wait was ended by this tool",
     ("ended-by", "hop"): "{hop} ended the exchange",
     ("through", "not-everywhere"): "it fails at some entries and never at others",
@@ -161,7 +164,7 @@ def not_examined(facts: Facts, deployment: Deployment) -> list[str]:
     blind = {hop for (_, hop), seen in facts.sockets.items() if any(s.rows is None for s in seen)}
     missing.extend(f"sockets towards `{name}`: not permitted here" for name in sorted(blind))
     missing.append("the client program itself: its own requests were imitated, not recorded")
-    missing.append("other prompt lengths, body sizes, silences and concurrencies than the victim's")
+    missing.extend(unvaried(facts))
     return missing
 
 

@@ -70,6 +70,7 @@ IDLE_TIMER = SuspectClass(
     prior=0.12,
     mechanism="closes an answer that was silent for longer than its timer",
     predicts={
+        "spoken-by": _any("hop"),
         "request-read": _any("read"),
         "through": _any("cut", "server-error", "no-answer"),
         "beyond": _any("ok", "slow"),
@@ -88,6 +89,8 @@ TOTAL_TIMER = SuspectClass(
     prior=0.06,
     mechanism="closes an answer that took longer than its timer, silent or not",
     predicts={
+        "length-flip": _any("flips"),
+        "spoken-by": _any("hop"),
         "request-read": _any("read"),
         "through": _any("cut", "server-error", "no-answer"),
         "beyond": _any("ok", "slow"),
@@ -107,6 +110,7 @@ REQUEST_REFUSED = SuspectClass(
     prior=0.08,
     mechanism="refuses the request by its size, content or framing",
     predicts={
+        "spoken-by": _any("hop"),
         "request-read": _any("read"),
         "through": _any("refused", "no-answer"),
         "beyond": _any("ok", "slow"),
@@ -155,6 +159,7 @@ STALE_UPSTREAM_POOL = SuspectClass(
     prior=0.05,
     mechanism="sends on a pooled connection that the next hop has already closed",
     predicts={
+        "spoken-by": _any("hop"),
         "request-read": _any("read"),
         "through": _any("server-error", "hang", "no-answer"),
         "beyond": _any("ok", "slow"),
@@ -184,6 +189,7 @@ BREAKER_OPEN = SuspectClass(
     prior=0.04,
     mechanism="has taken healthy workers out after earlier errors",
     predicts={
+        "spoken-by": _any("hop"),
         "request-read": _any("read"),
         "through": _any("server-error"),
         "beyond": _any("ok", "slow"),
