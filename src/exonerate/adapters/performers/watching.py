@@ -11,7 +11,7 @@ from exonerate.adapters.process_sockets import processes_listening_on, socket_in
 from exonerate.adapters.sockets import SocketRow, tcp_sockets
 from exonerate.core.instant import NS_PER_S
 from exonerate.core.json_types import JsonObject
-from exonerate.core.ports import CounterReader, Page
+from exonerate.core.ports import CounterReader, Page, PageReader
 from exonerate.core.scene import Activity, SampleMetrics, WatchSockets
 
 METRICS_TIMEOUT_S = 2.0
@@ -23,11 +23,15 @@ class MetricsPerformer:
     Args:
         read_counters: knows the series of engines.
         urls: hop name -> metrics URL as the operator wrote it.
+        get: how a page is had.
     """
 
-    def __init__(self, read_counters: CounterReader, urls: Mapping[str, str]) -> None:
+    def __init__(
+        self, read_counters: CounterReader, urls: Mapping[str, str], *, get: PageReader = get_page
+    ) -> None:
         self._read_counters = read_counters
         self._urls = urls
+        self._get = get
 
     async def __call__(self, activity: Activity, stage: Stage) -> None:
         """One ``metrics`` event for each reading, also where the page does not answer."""
@@ -37,7 +41,7 @@ class MetricsPerformer:
             if number > 0:
                 await asyncio.sleep(activity.every_s)
             asked_ns = stage.clock.now()
-            page = await get_page(url, timeout_s=METRICS_TIMEOUT_S)
+            page = await self._get(url, timeout_s=METRICS_TIMEOUT_S)
             age_s = (stage.clock.now() - asked_ns) / NS_PER_S
             reading = {**self._reading(activity, page, age_s), "local_port": page.local_port}
             stage.emit(activity.name, "metrics", reading)

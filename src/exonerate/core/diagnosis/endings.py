@@ -19,8 +19,9 @@ TOLERANCE_S, TOLERANCE_SHARE = 0.25, 0.08
 BEATS_MIN, BEAT_PARTS_MAX = 4, 3
 BEAT_TOLERANCE_S, PERIOD_S_MIN = 0.15, 2.0
 TRANSPORT_DEFECTS = frozenset(
-    {"invalid-utf8", "invalid-json", "framing-in-body", "duplicated-event", "text-after-finish"}
-)
+    {"invalid-utf8", "invalid-json", "framing-in-body", "duplicated-event", "text-after-finish",
+     "invalid-coding"}
+)  # fmt: skip
 
 
 def ended_by(round_: Round) -> str:
