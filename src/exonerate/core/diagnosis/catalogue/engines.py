@@ -86,7 +86,8 @@ ENGINE_RESTART = SuspectClass(
     roles=_ENGINES,
     prior=0.04,
     mechanism="is down or is being started again",
-    predicts={"through": _any("no-connect", "cut", "server-error", "no-answer", "mixed")},
+    # An engine that says 5xx itself every time is up; through a proxy it makes the symptom mixed.
+    predicts={"through": _any("no-connect", "cut", "no-answer", "mixed")},
     flips="once it is up the same requests are answered",
 )
 KERNEL_CORRUPTION = SuspectClass(
