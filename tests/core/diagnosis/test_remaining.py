@@ -1,4 +1,4 @@
-"""Two faults on one path: both are named on evidence of their own, and no innocent hop ever is."""
+"""Two faults on one path: both are named, each on its own evidence, and never an innocent hop."""
 
 import itertools
 from collections.abc import Callable, Mapping

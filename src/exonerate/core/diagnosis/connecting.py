@@ -24,11 +24,11 @@ def connecting(hop: Hop, facts: Facts) -> Observation | None:
     """`slow-name` or `slow-handshake`: where new connections to the hop spend their time.
 
     Seen where it happened twice or more and took longer than all that came after it; `quick`
-    where it never did, and only reported when it did at another hop.
+    where it never did, and only reported when it did at another hop or an answer was late.
     """
     found = list(_new_rounds(facts, hop.name))
     slow = [(kind, round_) for round_ in found if (kind := _slow(round_)) is not None]
-    if not slow and found and _slow_elsewhere(facts):
+    if not slow and found and (_slow_elsewhere(facts) or _late(facts)):
         return Observation(hop.name, "connecting", "quick", len(found), len(found))
     if len(slow) < TIMES_MIN:
         return None
@@ -56,6 +56,10 @@ def slow_to_connect(round_: Round) -> bool:
 def _slow_elsewhere(facts: Facts) -> bool:
     rounds = (r for session in facts.sessions for r in session.rounds if _is_new(r))
     return sum(_slow(round_) is not None for round_ in rounds) >= TIMES_MIN
+
+
+def _late(facts: Facts) -> bool:
+    return any(r.outcome == "slow" for session in facts.sessions for r in session.rounds)
 
 
 def _new_rounds(facts: Facts, hop: str) -> Iterator[Round]:
