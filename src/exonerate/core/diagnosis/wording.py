@@ -59,7 +59,7 @@ _TEXTS: Mapping[tuple[str, str], str] = {
     ("ended-by", "hop"): "{hop} ended the exchange",
     ("through", "not-everywhere"): "it fails at some entries and never at others",
     ("upstream-face", "seen"): "the upstream side of {hop} was in sight",
-    ("request-copies", "several"): "one request went on over several connections from {hop}",
+    ("request-copies", "several"): "one request went on over several connections on its way",
     ("request-copies", "one"): "one request went on once from {hop}",
     ("left-to", "elsewhere"): "{hop} sent it to an address that is no hop of the deployment",
     ("left-to", "next"): "{hop} sent it to the next hop",
