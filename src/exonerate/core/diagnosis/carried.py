@@ -9,19 +9,21 @@ had moved for `WATCHED_S_MIN` by then.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
 from exonerate.core.deployment.model import Deployment, Hop
 from exonerate.core.deployment.topology import before, hop_named, is_engine, next_hops
 from exonerate.core.diagnosis.facts import Facts, Round, Session, SocketSample
+from exonerate.core.diagnosis.suspect import Observation
 from exonerate.core.instant import NS_PER_S, seconds_between
 
 WATCHED_S_MIN = 0.8
 """A request that has not left a hop after this long is not on its way."""
 REQUEST_BYTES_FRACTION = 0.8
 """A connection carried the request when this share of its bytes went over it."""
+COPIES = ("request-copies", "several")
 AFTERMATH_NS = NS_PER_S
 """How long after a quick failure the counters may still be read for what went on."""
 
@@ -310,3 +312,15 @@ def hop_port(hop: Hop) -> int:
 def number_of(value: object) -> int:
     """A counter of a row; 0 where the kernel gave none."""
     return value if isinstance(value, int) else 0
+
+
+def copies_at_engines(
+    found: Sequence[Observation], deployment: Deployment
+) -> Iterator[Observation]:
+    """An engine that is asked the same several times is busy with that."""
+    several = {o.hop: o for o in found if (o.observable, o.value) == COPIES}
+    for hop in deployment.hops:
+        sources = [several[h.name] for h in before(deployment, hop.name) if h.name in several]
+        if is_engine(hop) and sources:
+            most = max(sources, key=lambda source: source.times)
+            yield replace(most, hop=hop.name)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from statistics import median
 
-from exonerate.core.diagnosis.facts import Round
+from exonerate.core.diagnosis.facts import Round, Session
 from exonerate.core.diagnosis.sense import FOREIGN, GARBLED
 from exonerate.core.instant import NS_PER_S, seconds_between
 
@@ -72,6 +72,20 @@ def ended_after(rounds: Sequence[Round]) -> str | None:
     if median(silences) >= SILENCE_S_MIN and _alike(silences):
         return "constant-silence"
     return "constant-total" if _alike(totals) else "varying"
+
+
+def ended_after_at(hop: str, through: Sequence[Session]) -> str | None:
+    """What the endings have in common, where they are met first if there are enough.
+
+    A hop further out may hold an answer back, so that a silence looks like a total time there.
+    """
+    bad = [s.failed for s in through if s.failed is not None]
+    own = [s.failed for s in through if s.failed is not None and s.hop == hop]
+    if len(own) >= REPEATS_MIN:
+        return ended_after(own)
+    value = ended_after(bad)
+    silent = any(silence_s(round_) >= SILENCE_S_MIN for round_ in own)
+    return None if silent and value == "constant-total" else value
 
 
 def beat_of(rounds: Sequence[Round]) -> float | None:

@@ -47,7 +47,7 @@ some entry never showed is ``not-everywhere`` (it cannot live in a hop that ever
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 
@@ -55,22 +55,19 @@ from exonerate.core.deployment.model import Deployment, Hop
 from exonerate.core.deployment.topology import before, beyond, is_engine, probeable
 from exonerate.core.diagnosis.aborts import aborts
 from exonerate.core.diagnosis.axes.registry import FLIPS
-from exonerate.core.diagnosis.carried import answer_held, passage, read_state, upstream_in_sight
+from exonerate.core.diagnosis.carried import (
+    answer_held,
+    copies_at_engines,
+    passage,
+    read_state,
+    upstream_in_sight,
+)
 from exonerate.core.diagnosis.client.values import CLIENT_VALUES
 from exonerate.core.diagnosis.connecting import connecting, slow_to_connect
 from exonerate.core.diagnosis.control import control_slow, processor_wait
 from exonerate.core.diagnosis.delivery import delivered, onward_delivered, pool_state
 from exonerate.core.diagnosis.dependence import idle_dependence, next_idle, size_dependence
-from exonerate.core.diagnosis.endings import (
-    REPEATS_MIN,
-    SILENCE_S_MIN,
-    beat_of,
-    defect_kind,
-    ended_after,
-    ended_by,
-    phase,
-    silence_s,
-)
+from exonerate.core.diagnosis.endings import beat_of, defect_kind, ended_after_at, ended_by, phase
 from exonerate.core.diagnosis.engine_process import engine_process
 from exonerate.core.diagnosis.facts import VICTIM_SHAPED, Facts, Session
 from exonerate.core.diagnosis.leaving import leaving, surplus
@@ -89,7 +86,6 @@ COMPLAINTS = ("hang", "slow", "truncated", "corrupted", "errors")
 LATE_TRIES_MIN = 3
 """So many sessions tell an entry that is late as a rule from one that was late by chance."""
 BROKEN_OFF = frozenset({"cut", "lost-ending", "no-answer"})
-COPIES = ("request-copies", "several")
 VALUES: Mapping[str, tuple[str, ...]] = {
     "through": SYMPTOMS,
     "beyond": SYMPTOMS,
@@ -140,19 +136,7 @@ def observations(facts: Facts, deployment: Deployment) -> list[Observation]:
     found: list[Observation] = []
     for hop in deployment.hops:
         found.extend(_of_hop(hop, facts, deployment))
-    return [*found, *_copies_at_engines(found, deployment)]
-
-
-def _copies_at_engines(
-    found: Sequence[Observation], deployment: Deployment
-) -> Iterator[Observation]:
-    """An engine that is asked the same several times is busy with that."""
-    several = {o.hop: o for o in found if (o.observable, o.value) == COPIES}
-    for hop in deployment.hops:
-        sources = [several[h.name] for h in before(deployment, hop.name) if h.name in several]
-        if is_engine(hop) and sources:
-            most = max(sources, key=lambda source: source.times)
-            yield replace(most, hop=hop.name)
+    return [*found, *copies_at_engines(found, deployment)]
 
 
 def symptom(session: Session, reference: Sequence[Session]) -> str:
@@ -287,7 +271,7 @@ def _endings(hop: Hop, through: Sequence[Session]) -> list[Observation | None]:
     bad = [s.failed for s in through if s.failed is not None]
     if not bad:
         return []
-    after, kind = _ended_after(hop, through), defect_kind(bad)
+    after, kind = ended_after_at(hop.name, through), defect_kind(bad)
     count = len(bad)
     return [
         _tally(hop.name, "ended-by", [ended_by(round_) for round_ in bad]),
@@ -296,20 +280,6 @@ def _endings(hop: Hop, through: Sequence[Session]) -> list[Observation | None]:
         Observation(hop.name, "defect-kind", kind, count, count) if kind else None,
         Observation(hop.name, "period", "regular", count, count) if beat_of(bad) else None,
     ]
-
-
-def _ended_after(hop: Hop, through: Sequence[Session]) -> str | None:
-    """What the endings have in common, where they are met first if there are enough.
-
-    A hop further out may hold an answer back, so that a silence looks like a total time there.
-    """
-    bad = [s.failed for s in through if s.failed is not None]
-    own = [s.failed for s in through if s.failed is not None and s.hop == hop.name]
-    if len(own) >= REPEATS_MIN:
-        return ended_after(own)
-    value = ended_after(bad)
-    silent = any(silence_s(round_) >= SILENCE_S_MIN for round_ in own)
-    return None if silent and value == "constant-total" else value
 
 
 def _by_entry(hop: str, name: str, values: Sequence[tuple[str, str]]) -> Observation | None:
