@@ -119,6 +119,7 @@ class Answer:
     defects: tuple[str, ...] = ()
     error: str | None = None
     """What broke a TLS handshake, or which other protocol the hop speaks; goes with status None."""
+    headers: tuple[tuple[str, str], ...] = ()
     text: str = ""
     """What the answer says, where that matters."""
     reaches: str | None = None
@@ -364,6 +365,7 @@ def _exchange(
         ended_ns=ended,
         arrivals_ms=arrivals,
         status=answer.status if given_up == "no" else None,
+        headers=dict(answer.headers),
         body_complete=whole,
         content=ContentFacts(
             meaningful_events=len(arrivals),

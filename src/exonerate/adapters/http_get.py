@@ -52,6 +52,7 @@ class _Fetch:
         self._timeout_s = timeout_s
         self._is_cut = False
         self._socket: socket.socket | None = None
+        self._local_port: int | None = None
 
     def page(self) -> Page:
         """The page, or why there is none."""
@@ -59,12 +60,13 @@ class _Fetch:
         try:
             connection.connect()
             self._socket = connection.sock  # the answer takes it away from the connection
+            self._local_port = connection.sock.getsockname()[1]
             if self._is_cut:
                 return _late(self._timeout_s)
             connection.request("GET", self._target, headers={"User-Agent": USER_AGENT})
             answer = connection.getresponse()
             text = answer.read(BODY_LIMIT).decode("utf-8", "replace")
-            return Page(answer.status, text, None, tuple(answer.getheaders()))
+            return Page(answer.status, text, None, tuple(answer.getheaders()), self._local_port)
         except TimeoutError:
             return _late(self._timeout_s)
         except ssl.SSLError as error:

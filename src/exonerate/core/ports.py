@@ -23,6 +23,8 @@ class Page:
     text: str
     error: str | None = None
     headers: tuple[tuple[str, str], ...] = ()
+    local_port: int | None = None
+    """Our own end of the connection, by which its bytes are told from those of others."""
 
 
 class PageReader(Protocol):

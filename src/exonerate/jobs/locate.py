@@ -10,6 +10,9 @@ from exonerate.core.case.redaction import Redactor
 from exonerate.core.case.standing import standing_interventions
 from exonerate.core.deployment.codec import deployment_to_json
 from exonerate.core.deployment.model import Deployment, Hop
+from exonerate.core.diagnosis.axes.registry import AXES
+from exonerate.core.diagnosis.axes.scenes import TRIES
+from exonerate.core.diagnosis.axes.walks import ROUNDS_MAX, WALKS_MAX
 from exonerate.core.diagnosis.facts import read_facts
 from exonerate.core.diagnosis.inquiries import next_shape, request_count, victim_scene
 from exonerate.core.diagnosis.localiser import RULES, SCENES_MAX, VARIED_SCENES_MAX, decide
@@ -73,14 +76,18 @@ def planned_traffic(deployment: Deployment, *, seed: int) -> JsonObject:
     scene = victim_scene(deployment, shape, seed)
     requests = request_count(scene)
     victim = deployment.victim
+    sessions_max = 2 * TRIES * len(AXES)
+    # Beside each varied session, everybody may be asked once while it waits.
+    varied = sessions_max * (victim.rounds * victim.concurrency + len(deployment.hops))
+    walked = WALKS_MAX * (ROUNDS_MAX + len(deployment.hops))
     prompt = victim.prompt_tokens + (victim.rounds - 1) * victim.growth_tokens
     sessions = [a for a in scene.activities if isinstance(a, ProbeSession)]
     return {
         "first_scene": scene.why,
         "sessions": [f"{s.rounds} rounds at {s.hop} ({s.url})" for s in sessions],
         "requests_per_scene_max": requests,
-        "scenes_max": SCENES_MAX,
-        "requests_max": requests * SCENES_MAX,
+        "scenes_max": SCENES_MAX + VARIED_SCENES_MAX,
+        "requests_max": requests * SCENES_MAX + varied + walked,
         "prompt_tokens_per_request_max": prompt,
         "output_tokens_per_request_max": victim.max_tokens,
     }

@@ -8,7 +8,7 @@ from exonerate.core.case.redaction import Redactor
 from exonerate.core.deployment.codec import deployment_to_json
 from exonerate.core.deployment.model import Deployment
 from exonerate.core.diagnosis.client.decide import JOB, RULES, decide
-from exonerate.core.diagnosis.localiser import SCENES_MAX
+from exonerate.core.diagnosis.localiser import SCENES_MAX, VARIED_SCENES_MAX
 from exonerate.core.json_types import JsonObject
 from exonerate.core.ports import Ledger, Player, Progress
 from exonerate.jobs.ledger_run import RunStart, drive
@@ -65,7 +65,7 @@ async def observe(
             "program": request.program,
         },
         deployment=deployment_to_json(deployment),
-        scenes_max=SCENES_MAX + OWN_SCENES_MAX + 1,
+        scenes_max=SCENES_MAX + VARIED_SCENES_MAX + OWN_SCENES_MAX + 1,
     )
     return await drive(
         decide, run=run, ledger=ledger, player=player, redactor=redactor, progress=progress

@@ -1,13 +1,21 @@
 """What byte counters say about one request at a hop."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from tests.support.world import PATH
 
 from exonerate.core.deployment.parse import parse_deployment
-from exonerate.core.diagnosis.carried import Passage, passage, read_state, upstream_in_sight
+from exonerate.core.diagnosis.carried import (
+    Passage,
+    copies_at_engines,
+    passage,
+    read_state,
+    upstream_in_sight,
+)
 from exonerate.core.diagnosis.facts import Facts, Round, Session, SocketSample
+from exonerate.core.diagnosis.suspect import Observation
 from exonerate.core.scene import ProbeSession, PromptRecipe, RequestRecipe
 from exonerate.core.wire.exchange import ConnectionFacts, Exchange
 
@@ -150,3 +158,11 @@ def test_an_upstream_side_that_carries_requests_is_in_sight() -> None:
 
     assert in_sight([onward(1010, 400, "127.0.0.1:8081")])
     assert not in_sight([])
+
+
+def test_an_engine_that_gets_copies_is_told_of_them() -> None:
+    """What a box multiplies is the engine's load; the engine is not to blame for being busy."""
+    several = Observation("edge", "request-copies", "several", 3, 4)
+    found = list(copies_at_engines([several], DEPLOYMENT))
+    assert [(o.hop, o.value, o.times) for o in found] == [("engine", "several", 3)]
+    assert list(copies_at_engines([replace(several, value="one")], DEPLOYMENT)) == []

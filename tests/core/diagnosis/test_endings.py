@@ -9,6 +9,7 @@ from exonerate.core.diagnosis.endings import (
     defect_kind,
     ended_after,
     ended_by,
+    longest_silence_s,
     phase,
     silence_s,
 )
@@ -95,3 +96,23 @@ def test_endings_off_the_beat_or_too_few_give_none() -> None:
     """Random moments, or three of them, show no period."""
     assert beat_of(ended_at(1.0, 7.3, 9.1, 15.9, 22.4)) is None
     assert beat_of(ended_at(5.0, 10.0, 15.0)) is None
+
+
+def refused(status: int, *, total_s: float) -> list[Round]:
+    """Three error answers after about so long."""
+    quick = [cut(total_s=total_s + d, last_token_s=None).exchange for d in (0.0, 0.02, 0.05)]
+    return [Round(replace(exchange, status=status), "server-error") for exchange in quick]
+
+
+def test_an_error_answer_takes_its_time_and_is_still_at_once() -> None:
+    """A router that says 503 after half a second has not waited for a timer."""
+    assert ended_after(refused(503, total_s=0.45)) == "at-once"
+    assert ended_after(refused(504, total_s=2.0)) == "constant-silence"
+
+
+def test_the_longest_silence_that_was_survived_counts_the_first_token_too() -> None:
+    """It bounds an idle timer from below."""
+    round_ = cut(total_s=4.0, last_token_s=2.5)
+    assert longest_silence_s(round_) == pytest.approx(2.4)
+    late = replace(round_.exchange, arrivals_ms=(3000.0, 3100.0))
+    assert longest_silence_s(Round(late, "ok")) == pytest.approx(3.0)

@@ -44,7 +44,8 @@ class MetricsPerformer:
             asked_ns = stage.clock.now()
             page = await self._get(url, timeout_s=METRICS_TIMEOUT_S)
             age_s = (stage.clock.now() - asked_ns) / NS_PER_S
-            stage.emit(activity.name, "metrics", self._reading(activity, page, age_s))
+            reading = {**self._reading(activity, page, age_s), "local_port": page.local_port}
+            stage.emit(activity.name, "metrics", reading)
 
     def _reading(self, activity: SampleMetrics, page: Page, age_s: float) -> JsonObject:
         if page.status != 200:

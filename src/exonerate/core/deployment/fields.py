@@ -186,6 +186,7 @@ VICTIM_FIELDS: FieldTable = {
     "rounds": FieldRule(_whole(1, 1000)),
     "think_s": FieldRule(_seconds(0, 3600), float),  # type: ignore[arg-type]  # checked before
     "stream": FieldRule(_is_bool),
+    "chunked": FieldRule(_is_bool),
     "connection": FieldRule(_one_of("reuse", "fresh")),
     "concurrency": FieldRule(_whole(1, 4096)),
     "prompt_tokens": FieldRule(_whole(1, 10_000_000)),

@@ -44,6 +44,8 @@ class Victim:
     rounds: int = 8
     think_s: float = 0.5
     stream: bool = True
+    chunked: bool = False
+    """Whether its request bodies come in chunks instead of with their length."""
     connection: Connection = "reuse"
     concurrency: int = 1
     prompt_tokens: int = 200

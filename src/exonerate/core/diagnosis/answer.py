@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from exonerate.core.deployment.model import Hop
 from exonerate.core.deployment.topology import beyond, hop_named, is_engine, next_hops
+from exonerate.core.diagnosis.axes.covered import covered_sentence
 from exonerate.core.diagnosis.details import fault_details
 from exonerate.core.diagnosis.judgement import Judgement
 from exonerate.core.diagnosis.observables import is_victim_shaped
@@ -49,7 +50,7 @@ def locate_answer(
         "observations": [{"id": o.id, "text": observation_text(o)} for o in observations],
         "suspects": [_suspect_row(r) for r in judgement.ratings[:SUSPECTS_SHOWN_MAX]],
         "none_of_these": round(judgement.none_of_these, 4),
-        "timeline": list(timeline(judgement.facts)),
+        "timeline": list(timeline(judgement.facts, judgement.deployment)),
         "requests_sent": sum(len(s.rounds) for s in judgement.facts.sessions),
     }
     said = [paragraph(one, outcome, answer) for one in found or [judgement]]
@@ -167,7 +168,8 @@ def _why_cleared(judgement: Judgement, hop: Hop, outcome: str) -> str | None:
     state = judgement.observed("engine-meanwhile")
     if outcome == "fault" and is_engine(hop) and state is not None and state.value == "idle":
         why += "; its counters stood still because no work had reached it"
-    return f"{why} ({clean_tries_sentence(rounds)})"
+    covers = covered_sentence(judgement.facts, hop.name)
+    return f"{why}; covers {covers} ({clean_tries_sentence(rounds)})"
 
 
 def _cleared_knobs(judgement: Judgement, clean: set[str]) -> list[Json]:

@@ -9,19 +9,21 @@ had moved for `WATCHED_S_MIN` by then.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
 from exonerate.core.deployment.model import Deployment, Hop
 from exonerate.core.deployment.topology import before, hop_named, is_engine, next_hops
 from exonerate.core.diagnosis.facts import Facts, Round, Session, SocketSample
+from exonerate.core.diagnosis.suspect import Observation
 from exonerate.core.instant import NS_PER_S, seconds_between
 
 WATCHED_S_MIN = 0.8
 """A request that has not left a hop after this long is not on its way."""
 REQUEST_BYTES_FRACTION = 0.8
 """A connection carried the request when this share of its bytes went over it."""
+COPIES = ("request-copies", "several")
 AFTERMATH_NS = NS_PER_S
 """How long after a quick failure the counters may still be read for what went on."""
 
@@ -57,7 +59,7 @@ def passage(
     others = _others_under_way(facts, round_, {h.name for h in before(deployment, hop.name)})
     watched = _Watched(facts, session.scene, round_, tuple(others))
     own = watched.through_process(hop, deployment)
-    if own is not None and own.left != "no":
+    if own is not None and (own.left != "no" or _proven(facts, session, round_, hop, deployment)):
         return own
     nexts = [watched.to_next(other) for other in next_hops(deployment, hop.name)]
     for found in nexts:
@@ -66,6 +68,21 @@ def passage(
     if own is not None and None not in nexts:
         return own
     return Passage("no") if nexts and None not in nexts else None
+
+
+def _proven(
+    facts: Facts, session: Session, round_: Round, hop: Hop, deployment: Deployment
+) -> bool:
+    """Whether an earlier request of the session was seen to leave on sockets of the hop's process.
+
+    Then all that the hop sends on is to be seen there, and others that talk to the next hop as well
+    cannot be taken for it.
+    """
+    earlier = [r for r in session.rounds if r.exchange.round < round_.exchange.round]
+    views = (
+        _Watched(facts, session.scene, r, ()).through_process(hop, deployment) for r in earlier
+    )
+    return any(found is not None and found.left != "no" for found in views)
 
 
 def upstream_in_sight(
@@ -81,6 +98,14 @@ def upstream_in_sight(
     views = [watched.through_process(hop, deployment)]
     views += [watched.to_next(other) for other in next_hops(deployment, hop.name)]
     return any(found is not None and found.left != "no" for found in views)
+
+
+def carried_bytes(sample: SocketSample, hop: Hop, ours: frozenset[int]) -> dict[str, int]:
+    """Bytes that each connection to the hop has carried so far, both ways; our own are left out."""
+    return {
+        port: carried.request + carried.answer
+        for port, carried in _connections(sample, hop, ours).items()
+    }
 
 
 def read_state(facts: Facts, session: Session, deployment: Deployment) -> str | None:
@@ -287,3 +312,15 @@ def hop_port(hop: Hop) -> int:
 def number_of(value: object) -> int:
     """A counter of a row; 0 where the kernel gave none."""
     return value if isinstance(value, int) else 0
+
+
+def copies_at_engines(
+    found: Sequence[Observation], deployment: Deployment
+) -> Iterator[Observation]:
+    """An engine that is asked the same several times is busy with that."""
+    several = {o.hop: o for o in found if (o.observable, o.value) == COPIES}
+    for hop in deployment.hops:
+        sources = [several[h.name] for h in before(deployment, hop.name) if h.name in several]
+        if is_engine(hop) and sources:
+            most = max(sources, key=lambda source: source.times)
+            yield replace(most, hop=hop.name)

@@ -36,6 +36,12 @@ _SETTINGS: Mapping[str, tuple[str, ...]] = {
         "keep-alive probes",
     ),
     "size": ("raise this hop's limit of the request's size, or send less history",),
+    "content-flip": ("make an exception from this hop's rule on contents for these requests",),
+    "framing-flip": (
+        "let the client send its bodies with `Content-Length`, or let this hop accept chunked ones",
+    ),
+    "stream-flip": ("until this hop passes streams on, ask for whole answers (`stream = false`)",),
+    "encoding-flip": ("do not offer compression to this hop (`Accept-Encoding: identity`)",),
 }
 
 
@@ -62,12 +68,19 @@ def settings_of(judgement: Judgement) -> tuple[str, ...]:
     """What to change: by what the fault depends on where that is known, else by its class."""
     suspect = judgement.top.suspect
     usual = suspect.suspect_class.settings
-    if suspect.suspect_class.slug != "drops-requests":
+    if suspect.suspect_class.slug not in REFINED:
         return usual
-    left = brackets(points_of(judgement.facts, suspect.hop))
-    if len(left) != 1:
+    flipped = _flipped(judgement)
+    left = list(brackets(points_of(judgement.facts, suspect.hop)))
+    cause = flipped[0] if flipped else left[0] if len(left) == 1 else ""
+    if cause == "size" and suspect.suspect_class.slug == "request-refused":
         return usual
-    return _SETTINGS.get(next(iter(left)), usual)
+    return _SETTINGS.get(cause, usual)
+
+
+def _flipped(judgement: Judgement) -> list[str]:
+    """The causes whose one change makes the symptom go."""
+    return [name for name in CAUSES if (o := judgement.observed(name)) and o.value == "flips"]
 
 
 def _of_the_way(facts: Facts, hop: str, slug: str) -> JsonObject:
@@ -114,7 +127,7 @@ def _request_number(facts: Facts, hop: str) -> JsonObject:
         return {"request_numbers": sorted(numbers)}
     details: dict[str, Json] = {"scope": "socket" if fresh_ok else "process"}
     left = brackets(points_of(facts, hop))
-    counted = "number" in left or not left or not fresh_ok
+    counted = ("number" in left or not left or not fresh_ok) and numbers != {1}
     if len(numbers) == 1 and counted:
         details["after_requests"] = numbers.pop() - 1
     else:
@@ -125,7 +138,7 @@ def _request_number(facts: Facts, hop: str) -> JsonObject:
 
 def _dependence(judgement: Judgement) -> JsonObject:
     """What parts the good requests from the bad ones: an axis that flips, else quantities."""
-    flipped = [name for name in CAUSES if (o := judgement.observed(name)) and o.value == "flips"]
+    flipped = _flipped(judgement)
     if flipped:
         return {"depends_on": [CAUSES[name] for name in flipped]}
     left = brackets(points_of(judgement.facts, judgement.top.suspect.hop))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from statistics import median
 
-from exonerate.core.diagnosis.facts import Round
+from exonerate.core.diagnosis.facts import Round, Session
 from exonerate.core.diagnosis.sense import FOREIGN, GARBLED
 from exonerate.core.instant import NS_PER_S, seconds_between
 
@@ -14,7 +14,8 @@ REPEATS_MIN = 3
 """Fewer failures show no regularity."""
 SILENCE_S_MIN = 0.4
 """A shorter pause before the end is the pace of the tokens, not a silence."""
-AT_ONCE_S = 0.3
+AT_ONCE_S, REFUSED_AT_ONCE_S = 0.3, 0.9
+"""An error answer takes its own time to be made; timers of boxes are set in whole seconds."""
 TOLERANCE_S, TOLERANCE_SHARE = 0.25, 0.08
 BEATS_MIN, BEAT_PARTS_MAX = 4, 3
 BEAT_TOLERANCE_S, PERIOD_S_MIN = 0.15, 2.0
@@ -65,11 +66,26 @@ def ended_after(rounds: Sequence[Round]) -> str | None:
         return None
     totals = [round_.total_s for round_ in rounds]
     silences = [silence_s(round_) for round_ in rounds]
-    if median(totals) < AT_ONCE_S:
+    refusals = all((round_.exchange.status or 0) >= 400 for round_ in rounds)
+    if median(totals) < (REFUSED_AT_ONCE_S if refusals else AT_ONCE_S):
         return "at-once"
     if median(silences) >= SILENCE_S_MIN and _alike(silences):
         return "constant-silence"
     return "constant-total" if _alike(totals) else "varying"
+
+
+def ended_after_at(hop: str, through: Sequence[Session]) -> str | None:
+    """What the endings have in common, where they are met first if there are enough.
+
+    A hop further out may hold an answer back, so that a silence looks like a total time there.
+    """
+    bad = [s.failed for s in through if s.failed is not None]
+    own = [s.failed for s in through if s.failed is not None and s.hop == hop]
+    if len(own) >= REPEATS_MIN:
+        return ended_after(own)
+    value = ended_after(bad)
+    silent = any(silence_s(round_) >= SILENCE_S_MIN for round_ in own)
+    return None if silent and value == "constant-total" else value
 
 
 def beat_of(rounds: Sequence[Round]) -> float | None:

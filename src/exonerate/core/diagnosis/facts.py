@@ -149,7 +149,7 @@ class Facts:
     sockets: Mapping[tuple[str, str], tuple[SocketSample, ...]]
     """Readings by scene and hop, in the order of their stamps."""
     own_ports: frozenset[int]
-    """Local ports of every connection that a probe of ours used."""
+    """Local ports of every connection that we used: probes, and readings of metrics pages."""
     began_ns: int
     ended_ns: int
     controls: tuple[ControlSample, ...] = ()
@@ -167,6 +167,7 @@ def read_facts(records: Sequence[Record]) -> Facts:
     counters: list[CounterSample] = []
     sockets: list[SocketSample] = []
     stamps: list[int] = []
+    page_ports: set[int] = set()
     controls: list[ControlSample] = []
     for record in records:
         body = record.body
@@ -179,6 +180,7 @@ def read_facts(records: Sequence[Record]) -> Facts:
             stamps.extend(event.at_ns for event in events)
             sessions.extend(_sessions(scene, events))
             counters.extend(_counters(scene.id, events))
+            page_ports.update(_page_ports(events))
             sockets.extend(_sockets(scene.id, events))
             controls.extend(_controls(scene.id, events))
     return Facts(
@@ -186,7 +188,7 @@ def read_facts(records: Sequence[Record]) -> Facts:
         sessions=tuple(_looping_marked(sessions)),
         counters=tuple(counters),
         sockets=_by_scene_and_hop(sockets),
-        own_ports=_own_ports(sessions),
+        own_ports=_own_ports(sessions) | page_ports,
         began_ns=min(stamps, default=0),
         ended_ns=max(stamps, default=0),
         controls=tuple(controls),
@@ -297,6 +299,14 @@ def _counters(scene: str, events: Sequence[Event]) -> list[CounterSample]:
         hop = str(event.data["hop"])
         found.append(CounterSample(scene, event.activity, hop, event.at_ns, numbers))
     return found
+
+
+def _page_ports(events: Sequence[Event]) -> Iterator[int]:
+    """Local ports over which metrics pages were read."""
+    for event in events:
+        port = event.data.get("local_port") if event.kind == "metrics" else None
+        if isinstance(port, int):
+            yield port
 
 
 def _controls(scene: str, events: Sequence[Event]) -> Iterator[ControlSample]:

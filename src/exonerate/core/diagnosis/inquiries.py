@@ -13,9 +13,9 @@ from urllib.parse import urlsplit
 
 from exonerate.core.deployment.model import Deployment, Hop
 from exonerate.core.deployment.topology import beyond, hop_port, is_engine, probeable
-from exonerate.core.diagnosis.dependence import idle_border
 from exonerate.core.diagnosis.facts import Facts
 from exonerate.core.diagnosis.observables import is_victim_shaped
+from exonerate.core.diagnosis.pacing import start_offset_s, telling_think_s, think_factor
 from exonerate.core.scene import (
     Activity,
     Control,
@@ -52,10 +52,6 @@ ABORT_AFTER_S, ABORT_PAUSE_S = 1.0, 1.7
 ABORT_TURN_S = ABORT_AFTER_S + ABORT_PAUSE_S
 ABORT_S = (ABORT_ROUNDS + ABORT_ROUNDS_AT_ENGINE + 1) * ABORT_TURN_S
 """An abort probe streams for `ABORT_AFTER_S` and is silent until it comes again; hop after hop."""
-IDLE_RESOLUTION = 1.35
-"""The idle time at which failures begin is looked for until it is known this well (a ratio)."""
-THINK_FACTORS = (1.0, 0.5, 0.25, 1.0, 0.5, 0.25)
-"""Idle time varies from scene to scene, so that a count of requests and an age come apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +67,9 @@ class Shape:
     gentle: bool = False
     think_s: float | None = None
     """Idle time between rounds; by default it varies from scene to scene."""
+    think_factor: float = 1.0
+    """How long the silence between rounds is, as a share of the victim's."""
+    start_s: float = WATCH_FIRST_S
 
 
 def next_shape(
@@ -83,16 +82,19 @@ def next_shape(
         if is_victim_shaped(s) and s.failed is not None
     ]
     failing = max(numbers, default=0)
+    number = len(facts.scenes) + 1
     victim = deployment.victim
     rounds = min(victim.rounds, failing + 1) if failing else victim.rounds
     return Shape(
-        number=len(facts.scenes) + 1,
+        number=number,
         rounds=max(1, rounds),
         stall_s=stall_limit_s(facts),
         fresh_session_at=fresh_session_at,
         fresh_rounds=2 * failing + 1 if failing else victim.rounds,
         gentle=gentle,
-        think_s=_think_s(facts, deployment),
+        think_s=telling_think_s(facts, deployment),
+        think_factor=think_factor(facts, deployment, number),
+        start_s=WATCH_FIRST_S + start_offset_s(facts, number),
     )
 
 
@@ -228,7 +230,6 @@ def _why(shape: Shape) -> str:
 def victim_session(deployment: Deployment, hop: Hop, shape: Shape, seed: int) -> ProbeSession:
     """The victim's session as it is sent at one hop."""
     victim = deployment.victim
-    factor = THINK_FACTORS[(shape.number - 1) % len(THINK_FACTORS)]
     return ProbeSession(
         name=f"victim@{hop.name}",
         hop=hop.name,
@@ -236,9 +237,9 @@ def victim_session(deployment: Deployment, hop: Hop, shape: Shape, seed: int) ->
         request=_request(deployment, seed, f"{shape.number}-victim-{hop.name}"),
         rounds=shape.rounds,
         connection=victim.connection,
-        think_s=victim.think_s * factor if shape.think_s is None else shape.think_s,
+        think_s=victim.think_s * shape.think_factor if shape.think_s is None else shape.think_s,
         deadline_s=victim.deadline_s,
-        start_s=WATCH_FIRST_S,
+        start_s=shape.start_s,
     )
 
 
@@ -296,6 +297,7 @@ def _request(
         stream=victim.stream,
         api_key_env=victim.api_key_env,
         body_ref=victim.request,
+        chunked=victim.chunked,
     )
 
 
@@ -361,18 +363,6 @@ def stall_of(deployment: Deployment, session: ProbeSession, shape: Shape, seed: 
         give_up_ratio=GIVE_UP_RATIO,
         look_s=LOOK_S,
     )
-
-
-def _think_s(facts: Facts, deployment: Deployment) -> float | None:
-    """The idle time that tells the most, once failures seem to begin at one: halfway, then long."""
-    sessions = [s for s in facts.sessions if is_victim_shaped(s)]
-    failing = [s.hop for s in sessions if s.failed is not None]
-    border = idle_border([s for s in sessions if s.hop in failing])
-    if border is None or border.well <= 0:
-        return None
-    if border.failed / border.well < IDLE_RESOLUTION:
-        return deployment.victim.think_s
-    return (border.failed + border.well) / 2
 
 
 def stall_limit_s(facts: Facts) -> float:

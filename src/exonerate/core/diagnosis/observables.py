@@ -27,6 +27,7 @@ Every observable is about one hop:
 - ``engine-process``: whether the engine's process was replaced, or nobody listens
 - ``upstream-face``: that the hop's upstream side was in sight, for any round
 - ``answer-held``: whether the answer's bytes reached the hop while its client got none of them
+- ``spoken-by``: whether an error answer is the engine's own, by its `Server` header and its kind
 - ``ended-by``: who ended the failing exchange
 - ``phase``: when it failed: before any byte, before the first token, or after it
 - ``delivered``, ``onward-delivered``: whether the kernel at the other end acknowledged the request,
@@ -54,17 +55,24 @@ from exonerate.core.deployment.model import Deployment, Hop
 from exonerate.core.deployment.topology import before, beyond, is_engine, probeable
 from exonerate.core.diagnosis.aborts import aborts
 from exonerate.core.diagnosis.axes.registry import FLIPS
-from exonerate.core.diagnosis.carried import answer_held, passage, read_state, upstream_in_sight
+from exonerate.core.diagnosis.carried import (
+    answer_held,
+    copies_at_engines,
+    passage,
+    read_state,
+    upstream_in_sight,
+)
 from exonerate.core.diagnosis.client.values import CLIENT_VALUES
 from exonerate.core.diagnosis.connecting import connecting, slow_to_connect
 from exonerate.core.diagnosis.control import control_slow, processor_wait
 from exonerate.core.diagnosis.delivery import delivered, onward_delivered, pool_state
 from exonerate.core.diagnosis.dependence import idle_dependence, next_idle, size_dependence
-from exonerate.core.diagnosis.endings import beat_of, defect_kind, ended_after, ended_by, phase
+from exonerate.core.diagnosis.endings import beat_of, defect_kind, ended_after_at, ended_by, phase
 from exonerate.core.diagnosis.engine_process import engine_process
 from exonerate.core.diagnosis.facts import VICTIM_SHAPED, Facts, Session
 from exonerate.core.diagnosis.leaving import leaving, surplus
 from exonerate.core.diagnosis.meanwhile import engine_state, legs
+from exonerate.core.diagnosis.speakers import spoken_by
 from exonerate.core.diagnosis.streaming import stream_shape
 from exonerate.core.diagnosis.suspect import Observation
 from exonerate.core.diagnosis.texts import closed_while_idle, load_text, same_text
@@ -106,6 +114,7 @@ VALUES: Mapping[str, tuple[str, ...]] = {
     "engine-process": ("same", "restarted", "down"),
     "answer-held": ("yes", "no"),
     "upstream-face": ("seen",),
+    "spoken-by": ("hop", "engine"),
     "control": ("quick", "slow"),
     "processor-wait": ("fed", "starved"),
     "ended-by": ("us", "hop", "network", "nobody"),
@@ -127,7 +136,7 @@ def observations(facts: Facts, deployment: Deployment) -> list[Observation]:
     found: list[Observation] = []
     for hop in deployment.hops:
         found.extend(_of_hop(hop, facts, deployment))
-    return found
+    return [*found, *copies_at_engines(found, deployment)]
 
 
 def symptom(session: Session, reference: Sequence[Session]) -> str:
@@ -169,6 +178,7 @@ def _of_hop(hop: Hop, facts: Facts, deployment: Deployment) -> list[Observation]
         *_while_waiting(hop, facts, deployment, through),
         *_endings(hop, through),
         *aborts(hop, facts, deployment),
+        _tally(hop.name, "spoken-by", spoken_by(facts, deployment, through)),
         leaving(hop, facts, deployment),
         surplus(hop, facts, deployment),
         engine_process(hop, facts) if is_engine(hop) else None,
@@ -261,7 +271,7 @@ def _endings(hop: Hop, through: Sequence[Session]) -> list[Observation | None]:
     bad = [s.failed for s in through if s.failed is not None]
     if not bad:
         return []
-    after, kind = ended_after(bad), defect_kind(bad)
+    after, kind = ended_after_at(hop.name, through), defect_kind(bad)
     count = len(bad)
     return [
         _tally(hop.name, "ended-by", [ended_by(round_) for round_ in bad]),

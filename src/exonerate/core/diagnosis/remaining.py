@@ -28,7 +28,7 @@ from exonerate.core.deployment.model import Deployment
 from exonerate.core.deployment.topology import before, beyond, entry_hop, probeable
 from exonerate.core.diagnosis.facts import Facts, Round, Session
 from exonerate.core.diagnosis.judgement import Judgement, judge_facts
-from exonerate.core.diagnosis.observables import ANSWERED, symptom, victim_sessions
+from exonerate.core.diagnosis.observables import ANSWERED, BROKEN_OFF, symptom, victim_sessions
 
 Convicted: TypeAlias = Callable[[Judgement], bool]
 
@@ -126,12 +126,13 @@ def _kinds(first: Judgement) -> frozenset[str]:
 
 def _explained(facts: Facts, passing: set[str], kinds: frozenset[str]) -> Facts:
     follows = frozenset(after for kind in kinds for after in FOLLOWS.get(kind, frozenset({kind})))
-    changed = {
-        id(s): _taken_for_answered(s, follows, shapes=bool(kinds & SHAPES))
-        for s in facts.sessions
+    later = [
+        _taken_for_answered(s, follows, shapes=bool(kinds & SHAPES))
         if s.hop in passing
-    }
-    later = [changed.get(id(s), s) for s in facts.sessions]
+        # Streams that were broken off can be compared with others that were, and with no whole one.
+        else (_shapeless(s) if kinds & BROKEN_OFF else s)
+        for s in facts.sessions
+    ]
     failing = [s.failed.exchange.round for s in later if s.victim_shaped and s.failed is not None]
     reach = max(failing, default=1)
     kept = [
@@ -153,12 +154,17 @@ def _taken_for_answered(session: Session, follows: frozenset[str], *, shapes: bo
 
 
 def _calm(round_: Round, follows: frozenset[str], shapes: bool) -> Round:
-    exchange = round_.exchange
-    if shapes:
-        # The shape of this stream was made by the first fault: it says nothing of another one.
-        exchange = replace(exchange, arrivals_ms=())
-    outcome = "ok" if round_.outcome in follows else round_.outcome
-    return Round(exchange, outcome)
+    # The shape of a stream that the first fault made says nothing of another one.
+    calm = _without_shape(round_) if shapes else round_
+    return Round(calm.exchange, "ok" if round_.outcome in follows else round_.outcome)
+
+
+def _shapeless(session: Session) -> Session:
+    return replace(session, rounds=tuple(_without_shape(r) for r in session.rounds))
+
+
+def _without_shape(round_: Round) -> Round:
+    return Round(replace(round_.exchange, arrivals_ms=()), round_.outcome)
 
 
 def _effect(whole: Judgement, judgement: Judgement) -> int:

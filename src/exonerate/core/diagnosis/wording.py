@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from exonerate.core.deployment.model import Deployment
 from exonerate.core.deployment.topology import entry_hop, is_engine, probeable
 from exonerate.core.diagnosis.axes.axis import Axis
+from exonerate.core.diagnosis.axes.covered import unvaried
 from exonerate.core.diagnosis.axes.registry import axis_of
 from exonerate.core.diagnosis.details import settings_of
 from exonerate.core.diagnosis.facts import Facts, no_common_language
@@ -52,11 +53,13 @@ _TEXTS: Mapping[tuple[str, str], str] = {
     ("request-left", "answered"): "{hop} sent the request on and an answer came back to it",
     ("answer-held", "yes"): "answer bytes kept reaching {hop} while its client had none",
     ("answer-held", "no"): "{hop} passed bytes on as they came",
+    ("spoken-by", "hop"): "the error answer that came through {hop} is not the engine's own",
+    ("spoken-by", "engine"): "the error answer that came through {hop} is the engine's own",
     ("ended-by", "us"): "nobody closed; the wait was ended by this tool",
     ("ended-by", "hop"): "{hop} ended the exchange",
     ("through", "not-everywhere"): "it fails at some entries and never at others",
     ("upstream-face", "seen"): "the upstream side of {hop} was in sight",
-    ("request-copies", "several"): "one request went on over several connections from {hop}",
+    ("request-copies", "several"): "one request went on over several connections on its way",
     ("request-copies", "one"): "one request went on once from {hop}",
     ("left-to", "elsewhere"): "{hop} sent it to an address that is no hop of the deployment",
     ("left-to", "next"): "{hop} sent it to the next hop",
@@ -194,7 +197,7 @@ def not_examined(facts: Facts, deployment: Deployment) -> list[str]:
     if any(is_engine(hop) for hop in deployment.hops):
         missing.append("the health of the engine's GPUs (NVML, Xid messages of the kernel)")
     missing.append("the client program itself: its own requests were imitated, not recorded")
-    missing.append("other prompt lengths, body sizes, silences and concurrencies than the victim's")
+    missing.extend(unvaried(facts))
     return missing
 
 

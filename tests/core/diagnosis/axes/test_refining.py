@@ -45,3 +45,33 @@ def test_a_box_that_answers_no_stream_is_found_to_mind_the_stream() -> None:
         lambda a: SILENT if a.hop == "edge" and a.session.request.stream else OK, deadline_s=6.0
     )
     assert details["depends_on"] == ["whether a stream is asked for"]
+
+
+def long_answers(asked: Asked) -> Answer:
+    """Two seconds of tokens for sixteen of them or more; a timer of 1.5 s at the edge."""
+    short = asked.session.request.max_tokens < 16
+    if short:
+        return OK
+    if asked.hop == "edge":
+        return Answer(wait_s=0.1, spread_s=1.4, cut=True)
+    return Answer(wait_s=0.1, spread_s=1.9)
+
+
+def test_a_timer_of_the_whole_answer_is_confirmed_by_a_shorter_one() -> None:
+    """Short answers survive; the change is part of the evidence."""
+    answer: Any = locate_in(World(long_answers))
+    (fault,) = answer["faults"]
+    assert fault["class"] == "total-timer"
+    assert "length-flip@edge=flips" in fault["evidence"]
+    assert abs(fault["details"]["total_s"] - 1.5) < 0.1
+
+
+def test_a_timer_that_short_answers_do_not_survive_is_none() -> None:
+    """Where the shortest answer is cut as well, after as long, nobody is convicted of a timer."""
+
+    def rule(asked: Asked) -> Answer:
+        cut = Answer(wait_s=0.1, spread_s=1.4, cut=True)
+        return cut if asked.hop == "edge" else Answer(wait_s=0.1, spread_s=1.9)
+
+    answer: Any = locate_in(World(rule))
+    assert [fault["class"] for fault in answer["faults"]] != ["total-timer"]

@@ -56,7 +56,7 @@ def test_a_connection_that_the_network_forgets_is_cured_by_keep_alive() -> None:
 def test_an_answer_that_takes_longer_than_the_network_remembers_is_lost_on_the_way() -> None:
     """The request was acknowledged, the engine is done, and nothing comes; keep-alive cures it."""
     world = direct(lambda a: OK if a.session.tcp_keepalive_s else SILENT)
-    fault = only_fault(locate_in(world))
+    fault = only_fault(locate_in(world, budget_s=300))
     assert (fault["layer"], fault["class"]) == ("network", "silent-drop")
 
 

@@ -20,7 +20,11 @@ from exonerate.core.diagnosis.observables import ANSWERED, symptom, victim_sessi
 from exonerate.core.diagnosis.posterior import SURPRISE, Rating
 
 CREDIBLE = 0.02
-GAIN_MIN_BITS = 0.1
+GAIN_MIN_BITS, GAIN_NEEDED_BITS = 0.1, 10.0
+"""The least that is worth a scene, and what an axis counts without which none is convicted."""
+BUDGET_SHARE_MAX = 0.4
+"""No more of what is left of the budget goes into one axis, unless a class needs it: copying the
+victim again may convict as well."""
 NEEDED_FROM = 0.2
 """An axis that a class needs is varied when the class is at least so believable."""
 
@@ -30,12 +34,15 @@ def next_inquiry(judgement: Judgement, left_s: float) -> Inquiry | None:
     hop = failing_entry(judgement)
     if hop is None or cost_s(judgement.facts, hop) > left_s:
         return None
+    gain_min = GAIN_MIN_BITS
+    if cost_s(judgement.facts, hop) > BUDGET_SHARE_MAX * left_s:
+        gain_min = GAIN_NEEDED_BITS
     gains = [
         (gain, inquiry)
         for axis in AXES
         if not _asked(judgement, axis)
         and applicable(judgement.deployment, judgement.facts, inquiry := Inquiry(axis, hop))
-        and (gain := _gain(judgement, axis, hop)) >= GAIN_MIN_BITS
+        and (gain := _gain(judgement, axis, hop)) >= gain_min
     ]
     # The first of equals, so that the same records give the same scene.
     return max(gains, key=lambda pair: pair[0])[1] if gains else None
@@ -59,15 +66,13 @@ def _asked(judgement: Judgement, axis: Axis) -> bool:
 
 
 def _gain(judgement: Judgement, axis: Axis, entry: Hop) -> float:
-    """Bits expected; a class that cannot be convicted without the axis makes it worth a whole.
-
-    Where several classes need one, that of the most believable goes first.
-    """
+    """Bits expected; more than any for an axis without which a class cannot be convicted."""
     credible = [r for r in judgement.ratings if r.posterior >= CREDIBLE]
     reached = _reached(judgement.deployment, entry)
     needed = [r.posterior for r in credible if _needs(r, axis, reached)]
     if needed:
-        return 1.0 + max(needed)
+        # What the most believable class needs goes first.
+        return GAIN_NEEDED_BITS + max(needed)
     total = sum(rating.posterior for rating in credible)
     weights = [rating.posterior / total for rating in credible] if credible else []
     chances = [_chance_of_flip(rating, axis, reached) for rating in credible]

@@ -21,6 +21,7 @@ from exonerate.core.diagnosis.observables import ANSWERED, symptom, victim_sessi
 from exonerate.core.diagnosis.suspect import Observation
 
 CHANCE_MAX = 0.01
+SHAPES = ("burst", "jerky")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +57,13 @@ def _of_axis(hop: Hop, axis: Axis, facts: Facts, deployment: Deployment) -> Obse
     past = [other for other in beyond(deployment, hop.name) if probeable(other)]
     reference = victim_sessions(facts, past)
     sessions = [s for s in _of_slug(facts, axis.slug) if s.hop in passing and s.conclusive]
-    changed = _side([s for s in sessions if s.plan.name.startswith("axis-")], reference, facts)
-    control = _side([s for s in sessions if s.plan.name.startswith("control-")], reference, facts)
+    unchanged = [s for s in sessions if s.plan.name.startswith("control-")]
+    control = _side(unchanged, reference, facts)
+    # The shape of an answer is only compared where the shape is the symptom: a varied session may
+    # ask for an answer of another length.
+    shaped = any(symptom(s, reference) in SHAPES for s in unchanged)
+    varied = [s for s in sessions if s.plan.name.startswith("axis-")]
+    changed = _side(varied, reference if shaped else (), facts)
     value = _value(changed, control)
     if value is None:
         return None

@@ -1,8 +1,10 @@
 """After a conviction, while there is budget: on what the fault depends, and where it begins.
 
-The verdict stands already; this is for its details. The victim's own text comes first where there
-is one (`content`), then walks over number, size, age and silence, then the other ways in which a
-request can differ. Nothing is asked that does not fit into what is left of the budget.
+This is for the details; only where a class is confirmed by one more change (`CONFIRMED_BY`), and
+the change does not do what the class predicts, the verdict is taken back. The victim's own text
+comes first where there is one (`content`), then walks over number, size, age and silence, then the
+other ways in which a request can differ. Nothing is asked that does not fit into what is left of
+the budget.
 """
 
 from __future__ import annotations
@@ -21,6 +23,8 @@ from exonerate.core.scene import Scene
 
 REFINED = ("drops-requests", "request-refused")
 """Classes whose fault depends on something of the request or of its connection."""
+CONFIRMED_BY: Mapping[str, str] = {"total-timer": "length-flip"}
+"""Classes that one more change of the session confirms or contradicts, where there is budget."""
 OTHERWISE = ("framing-flip", "stream-flip", "encoding-flip")
 """What is tried where no quantity explains the fault."""
 CAUSES: Mapping[str, str] = {
@@ -41,6 +45,9 @@ def next_refinement(
     """
     suspect = judgement.top.suspect
     hop = hop_named(judgement.deployment, suspect.hop)
+    confirming = CONFIRMED_BY.get(suspect.suspect_class.slug)
+    if confirming is not None:
+        return _varied(judgement, hop, confirming, left_s, seed=seed, gentle=gentle)
     if suspect.suspect_class.slug not in REFINED or not probeable(hop):
         return None
     content = _varied(judgement, hop, "content-flip", left_s, seed=seed, gentle=gentle)

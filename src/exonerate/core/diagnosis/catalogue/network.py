@@ -142,7 +142,7 @@ SLOW_CONNECT = SuspectClass(
     slug="slow-connect",
     layer="network",
     roles=_ALL,
-    prior=0.05,
+    prior=0.06,
     mechanism="is slow to connect to: the time is lost before the request is sent",
     predicts={
         "through": _any("slow", "no-connect"),

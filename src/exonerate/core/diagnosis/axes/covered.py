@@ -1,0 +1,83 @@
+"""What a hop was asked and answered well, on every axis; and which axes nobody varied.
+
+A probe clears only what it covers: a hop that answered small bodies without a pause is not cleared
+of a fault by size or by silence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from exonerate.core.diagnosis.axes.registry import AXES
+from exonerate.core.diagnosis.facts import Facts, Round, Session
+
+
+def covered_sentence(facts: Facts, hop: str) -> str:
+    """`requests 1 to 6 of a connection, idle times up to 0.4 s, ...`, of what was answered well."""
+    sessions = [s for s in facts.sessions if s.hop == hop]
+    good = [r for s in sessions for r in s.rounds if r.outcome in ("ok", "slow")]
+    if not good:
+        return ""
+    connections = [round_.exchange.connection for round_ in good]
+    parts = [
+        f"up to {max(c.request_number for c in connections)} requests of a connection",
+        f"idle times up to {_idle_s(sessions):.1f} s",
+        f"connections up to {max(c.age_s for c in connections):.1f} s old",
+        f"bodies up to {_size(max(map(_body_bytes, good)))}",
+        f"answers up to {max(r.total_s for r in good):.1f} s long",
+        _streams(sessions),
+        f"{_at_once(good)} at once",
+    ]
+    return ", ".join(parts)
+
+
+def unvaried(facts: Facts) -> list[str]:
+    """A sentence for the axes on which the victim's session was not varied."""
+    names = [
+        axis.slug
+        for axis in AXES
+        if not any(_varies(scene.id, axis.slug) for scene in facts.scenes)
+    ]
+    if not names:
+        return []
+    return [f"not varied alone: {', '.join(names)}; only the victim's own were sent"]
+
+
+def _varies(scene: str, slug: str) -> bool:
+    walked = {"size": "walk-size-", "idle": "walk-idle-"}.get(slug)
+    return scene.startswith(f"axis-{slug}-") or (walked is not None and scene.startswith(walked))
+
+
+def _idle_s(sessions: Sequence[Session]) -> float:
+    """The longest planned silence after which the next request went well."""
+    return max(
+        (
+            session.plan.pause_before_s(round_.exchange.round)
+            for session in sessions
+            for round_ in session.rounds
+            if round_.outcome in ("ok", "slow")
+        ),
+        default=0.0,
+    )
+
+
+def _body_bytes(round_: Round) -> int:
+    return round_.exchange.body_sent_bytes or round_.exchange.request_bytes
+
+
+def _size(count: int) -> str:
+    return f"{count} bytes" if count < 10_000 else f"{count / 1000:.0f} KB"
+
+
+def _streams(sessions: Iterable[Session]) -> str:
+    asked = {s.plan.request.stream for s in sessions if s.failed is None}
+    both = {True: "streamed", False: "not streamed"}
+    return " and ".join(both[stream] for stream in sorted(asked, reverse=True)) or "streamed"
+
+
+def _at_once(rounds: Sequence[Round]) -> int:
+    """The most of these requests that were under way at the same moment."""
+    begun = [round_.exchange.begun_ns for round_ in rounds]
+    return max(
+        sum(r.exchange.begun_ns <= moment < r.exchange.ended_ns for r in rounds) for moment in begun
+    )
