@@ -24,6 +24,7 @@ from exonerate.adapters.knob_files import KnobReading, read_knob
 from exonerate.adapters.ledger import SqlLedger, open_ledger
 from exonerate.adapters.link import check_link, link_of, links_of
 from exonerate.adapters.performers.changing import change_performers
+from exonerate.adapters.performers.control import play_control
 from exonerate.adapters.performers.loading import LoadPerformer
 from exonerate.adapters.performers.observing import (
     ProgramPerformer,
@@ -48,6 +49,7 @@ from exonerate.core.experiment import decide as experiment
 from exonerate.core.ports import Clock, CounterReader, PageReader
 from exonerate.core.scene import (
     Activity,
+    Control,
     LoadCell,
     ProbeSession,
     RunProgram,
@@ -347,5 +349,6 @@ def _performers(deployment: Deployment) -> dict[type[Activity], Performer]:
         ProbeSession: ProbePerformer(folder, urls, headers, links=links),
         SampleMetrics: MetricsPerformer(counter_reader(), metrics, get=page_reader(deployment)),
         WatchSockets: SocketPerformer(),
+        Control: play_control,
         LoadCell: LoadPerformer(folder, urls, links=links),
     }

@@ -6,8 +6,10 @@ simulated; triggers, give-up ratios, counters and socket bytes follow the scene 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
 
 from exonerate.core.case.records import Record
 from exonerate.core.case.verdict import Verdict
@@ -18,10 +20,20 @@ from exonerate.core.diagnosis.facts import Facts, read_facts
 from exonerate.core.diagnosis.judgement import Judgement, judge
 from exonerate.core.diagnosis.localiser import RULES, decide
 from exonerate.core.json_types import JsonObject
-from exonerate.core.scene import Event, ProbeSession, SampleMetrics, Scene, Stall, WatchSockets
+from exonerate.core.scene import (
+    Control,
+    Event,
+    ProbeSession,
+    SampleMetrics,
+    Scene,
+    Stall,
+    WatchSockets,
+)
 from exonerate.core.scene_json import event_to_json, scene_to_json
 from exonerate.core.wire.exchange import ConnectionFacts, ContentFacts, Exchange
 from exonerate.core.wire.exchange_json import exchange_from_json, exchange_to_json
+from exonerate.core.wire.text_facts import text_facts
+from exonerate.core.workload.prompts import own_code_word
 from exonerate.core.workload.sized import round_body
 
 NS = 1_000_000_000
@@ -73,6 +85,20 @@ class Asked:
     """The session as it was planned: framing, stream, keep-alive and what else it varies."""
     body_bytes: int
     """The size of the request's body."""
+    round: int = 1
+    together: int = 1
+    """How many sessions of the scene run at the same time, this one included."""
+
+    @property
+    def prompt_tokens(self) -> int:
+        """How long the prompt of this round is."""
+        prompt = self.session.request.prompt
+        return prompt.prompt_tokens + (self.round - 1) * prompt.growth_tokens
+
+    @property
+    def code_word(self) -> str:
+        """The code word that the prompt asks for."""
+        return own_code_word(self.session.request.prompt)
 
     @property
     def half_close(self) -> bool:
@@ -92,6 +118,8 @@ class Answer:
     lost_ending: bool = False
     defects: tuple[str, ...] = ()
     headers: tuple[tuple[str, str], ...] = ()
+    text: str = ""
+    """What the answer says, where that matters."""
     reaches: str | None = None
     """For silent requests: the name of the next hop if the bytes got there."""
 
@@ -103,6 +131,7 @@ class Load:
     running: int = 0
     waiting: int = 0
     tokens_per_s: float = 0.0
+    kv_usage: float | None = None
 
 
 Rule = Callable[[Asked], Answer]
@@ -120,11 +149,14 @@ class World:
         default_factory=lambda: parse_deployment(PATH, path="test", folder="/")
     )
     sockets_visible: bool = True
+    starved: float = 1.0
+    """How many times its processor time the control's work takes."""
     idle_close_s: float | None = None
     """After how long every entry closes a connection on which nothing is asked."""
     now_s: float = 0.0
     counts: dict[str, int] = field(default_factory=dict)
     ports: int = 40_000
+    together: dict[str, int] = field(default_factory=dict)
 
     def play(self, scene: Scene) -> list[Event]:
         """Every event of one scene."""
@@ -133,6 +165,8 @@ class World:
         events: list[Event] = []
         sessions = [a for a in scene.activities if isinstance(a, ProbeSession)]
         ends_of: dict[str, float] = {}
+        turns = Counter(session.once_over for session in sessions)
+        self.together = {session.name: turns[session.once_over] for session in sessions}
         for session in sessions:
             starts_s = max([begin_s, *(ends_of[n] for n in (*session.once_over, *session.after))])
             ends_of[session.name] = self._session(
@@ -143,6 +177,8 @@ class World:
         for watch in scene.activities:
             if isinstance(watch, WatchSockets):
                 events.extend(self._sockets(watch, begin_s))
+            elif isinstance(watch, Control):
+                events.extend(self._control(watch, begin_s))
             elif isinstance(watch, SampleMetrics):
                 count = min(watch.count, int((self.now_s - begin_s) / watch.every_s))
                 events.extend(
@@ -174,6 +210,8 @@ class World:
                 count,
                 session,
                 len(round_body(session.request, number)),
+                number,
+                self.together.get(session.name, 1),
             )
             answer = self.rule(asked)
             waited_s = answer.wait_s + answer.spread_s
@@ -231,6 +269,8 @@ class World:
             "waiting": float(self.load.waiting),
             "generated_tokens": 100.0 + int(self.load.tokens_per_s * at_s),
         }
+        if self.load.kv_usage is not None:
+            values["kv_usage"] = self.load.kv_usage
         return Event(
             activity.name, int(at_s * NS), "metrics", {"hop": activity.hop, "values": values}
         )
@@ -244,6 +284,15 @@ class World:
             found.append(Event(watch.name, int(at_s * NS), "sockets", data))
             at_s += watch.every_s
         return found
+
+    def _control(self, control: Control, begin_s: float) -> list[Event]:
+        tries = int((self.now_s - begin_s) / control.every_s)
+        data: JsonObject = {
+            "echo_ms": 0.4, "work_ms": 15.0 * self.starved, "work_cpu_ms": 15.0, "load": 3.0,
+            "processors": 2, "steal": 0.0,
+        }  # fmt: skip
+        at = [int((begin_s + number * control.every_s) * NS) for number in range(tries)]
+        return [Event(control.name, at_ns, "control", data) for at_ns in at]
 
     def _port(self) -> int:
         self.ports += 1
@@ -261,6 +310,7 @@ def _exchange(
     spread_ms = answer.spread_s * 1000
     arrivals = tuple(answer.wait_s * 1000 + spread_ms * i / 7 for i in range(8)) if ok else ()
     whole = ok and not answer.cut
+    told = text_facts(answer.text if ok else "")
     return Exchange(
         session=session.name,
         hop=session.hop,
@@ -287,6 +337,13 @@ def _exchange(
         content=ContentFacts(
             meaningful_events=len(arrivals),
             done_seen=whole and not answer.lost_ending,
+            prompt_tokens=asked.prompt_tokens,
+            text_sha256=sha256(answer.text.encode()).hexdigest() if ok and answer.text else None,
+            words=told.words,
+            odd_words=told.odd_words,
+            longest_run=told.longest_run,
+            code_words=told.code_words,
+            text_prefixes=told.prefixes,
             defects=answer.defects,
         ),
         end="cZH" if given_up != "no" else "---" if whole else "hFD",
@@ -294,9 +351,11 @@ def _exchange(
     )
 
 
-def locate_in(world: World, *, budget_s: float = 120.0, seed: int = 1) -> JsonObject:
+def locate_in(
+    world: World, *, budget_s: float = 120.0, seed: int = 1, symptom: str | None = None
+) -> JsonObject:
     """Run the localiser against a world until its verdict."""
-    records = start_records(world, budget_s=budget_s, seed=seed)
+    records = start_records(world, budget_s=budget_s, seed=seed, symptom=symptom)
     for _ in range(20):
         decided = decide(records)
         if isinstance(decided, Verdict):
@@ -307,7 +366,9 @@ def locate_in(world: World, *, budget_s: float = 120.0, seed: int = 1) -> JsonOb
     raise AssertionError("the localiser did not come to an end")
 
 
-def start_records(world: World, *, budget_s: float = 120.0, seed: int = 1) -> list[Record]:
+def start_records(
+    world: World, *, budget_s: float = 120.0, seed: int = 1, symptom: str | None = None
+) -> list[Record]:
     """The record that begins a run."""
     body: JsonObject = {
         "job": "locate",
@@ -315,7 +376,7 @@ def start_records(world: World, *, budget_s: float = 120.0, seed: int = 1) -> li
         "seed": seed,
         "budget_s": budget_s,
         "deployment": deployment_to_json(world.deployment),
-        "options": {},
+        "options": {"symptom": symptom},
     }
     return [record([], "run_started", body)]
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from exonerate.adapters.http_get import get_page
 from exonerate.adapters.player import Stage
 from exonerate.adapters.process_sockets import processes_listening_on, socket_inodes
+from exonerate.adapters.process_table import ProcessIdentity, identity_of, is_alive
 from exonerate.adapters.sockets import SocketRow, tcp_sockets
 from exonerate.core.instant import NS_PER_S
 from exonerate.core.json_types import JsonObject
@@ -60,22 +61,36 @@ class SocketPerformer:
     async def __call__(self, activity: Activity, stage: Stage) -> None:
         """One ``sockets`` event for each reading; a single one where the kernel refuses."""
         assert isinstance(activity, WatchSockets)
-        owners = await asyncio.to_thread(processes_listening_on, activity.port)
-        before: list[JsonObject] | None = None
+        owners = await _owners(activity.port)
+        seen_once = bool(owners)
+        before: JsonObject = {}
         for number in range(activity.count):
             if number > 0:
                 await asyncio.sleep(activity.every_s)
+            if seen_once and not (owners and all(map(is_alive, owners))):
+                # A process that is started again has another identity, whatever its pid.
+                owners = await _owners(activity.port)
             try:
-                rows = _rows(activity.port, owners)
+                rows = _rows(activity.port, [owner.pid for owner in owners])
             except OSError as error:
                 data: JsonObject = {"hop": activity.hop, "rows": None, "error": str(error)}
                 stage.emit(activity.name, "sockets", data)
                 return
-            seen: JsonObject = {"hop": activity.hop, "same": True}
-            if rows != before:
-                seen = {"hop": activity.hop, "rows": rows, "process_seen": bool(owners)}
-            stage.emit(activity.name, "sockets", seen)
-            before = rows
+            seen: JsonObject = {
+                "hop": activity.hop,
+                "rows": rows,
+                "process_seen": bool(owners),
+                "processes": [f"{owner.pid}:{owner.start_ticks}" for owner in owners],
+            }
+            same: JsonObject = {"hop": activity.hop, "same": True}
+            stage.emit(activity.name, "sockets", same if seen == before else seen)
+            before = seen
+
+
+async def _owners(port: int) -> list[ProcessIdentity]:
+    """The processes that listen on the port, as far as they can be seen."""
+    pids = await asyncio.to_thread(processes_listening_on, port)
+    return [identity for pid in pids if (identity := identity_of(pid)) is not None]
 
 
 def _rows(port: int, owners: list[int]) -> list[JsonObject]:

@@ -10,6 +10,7 @@ from exonerate.core.diagnosis.judgement import Judgement
 from exonerate.core.diagnosis.observables import is_victim_shaped
 from exonerate.core.diagnosis.posterior import Rating
 from exonerate.core.diagnosis.timeline import timeline
+from exonerate.core.diagnosis.walks import walk_details
 from exonerate.core.diagnosis.wording import (
     clean_tries_sentence,
     not_examined,
@@ -58,7 +59,10 @@ def _fault(judgement: Judgement) -> JsonObject:
         "layer": layer,
         "hops": hops,
         "class": suspect_class.slug,
-        "details": fault_details(judgement),
+        "details": {
+            **fault_details(judgement),
+            **walk_details(judgement.facts, judgement.deployment, suspect_class.slug),
+        },
         "confidence": round(min(CONFIDENCE_MAX, rating.posterior), 4),
         "evidence": [o.id for o in rating.predicted],
         "mechanism": suspect_class.mechanism,

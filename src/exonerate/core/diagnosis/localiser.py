@@ -22,6 +22,7 @@ Theory of operation
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from exonerate.core.case.records import Record
 from exonerate.core.case.verdict import Verdict
@@ -34,8 +35,21 @@ from exonerate.core.diagnosis.axes.registry import AXES, axis_of
 from exonerate.core.diagnosis.axes.scenes import axis_scene
 from exonerate.core.diagnosis.axes.walks import WALKS_MAX
 from exonerate.core.diagnosis.chance import fisher_one_sided
+from exonerate.core.diagnosis.engine_rules import (
+    crowd_proves,
+    crowd_scene,
+    edge_scene,
+    pair_proves,
+    queue_proves,
+)
 from exonerate.core.diagnosis.facts import Facts
-from exonerate.core.diagnosis.inquiries import abort_scene, content_scene, next_shape, victim_scene
+from exonerate.core.diagnosis.inquiries import (
+    ABORT_S,
+    abort_scene,
+    content_scene,
+    next_shape,
+    victim_scene,
+)
 from exonerate.core.diagnosis.judgement import Judgement, judge
 from exonerate.core.diagnosis.observables import ANSWERED, symptom, victim_sessions
 from exonerate.core.diagnosis.posterior import Rating
@@ -46,12 +60,18 @@ CONVICTION = 0.95
 FLIPS_MIN = 3
 CLEAN_SESSIONS_MIN = 3
 EXPLANATION_TIMES_MIN = 2
+EXPLAINED_BY = {
+    "benign-nondeterminism": ("load-text",),
+    "host-starved": ("control", "processor-wait"),
+}
 CHANCE_MAX = 0.01
 CONTENT_TIMES_MIN = 6
+CONTENT_QUESTION = ("healthy", "stale-reuse", "benign-nondeterminism", "corruption")
 NEXT_TO_NOTHING = 0.002
 ABORT_QUESTION = ("saturated", "slot-leak", "cancel-not-propagated", "scheduler-stuck")
+BUSY = ("queueing", "stuck", "progressing")
 SCENES_MAX = 8
-VARIED_SCENES_MAX = len(AXES) + WALKS_MAX
+VARIED_SCENES_MAX = len(AXES) + WALKS_MAX + 1
 LINGER_S = 1.0
 """What a scene costs beside its probes: start, triggers, the end."""
 
@@ -63,36 +83,71 @@ def decide(records: Sequence[Record]) -> Scene | Verdict:
     seed, budget_s = int(str(start["seed"])), float(str(start["budget_s"]))
     gentle = bool(dict(start["options"]).get("gentle"))  # type: ignore[arg-type]  # an object
     judgement = judge(records, deployment)
-    outcome = _outcome(judgement)
-    facts = judgement.facts
-    if outcome is None and _copies(facts) < SCENES_MAX and _affordable(facts, budget_s):
-        if _content_wanted(judgement):
-            return content_scene(deployment, len(facts.scenes) + 1, seed)
-        if _abort_wanted(judgement):
-            return abort_scene(deployment, len(facts.scenes) + 1, seed)
-        inquiry = next_inquiry(judgement, budget_s - facts.elapsed_s)
-        if inquiry is not None:
-            return axis_scene(deployment, facts, inquiry, seed, gentle=gentle)
-        shape = next_shape(facts, deployment, _fresh_session_at(judgement), gentle=gentle)
-        return victim_scene(deployment, shape, seed)
+    outcome = _outcome(judgement, gentle=gentle)
+    asking = _Asking(judgement, seed, budget_s, gentle)
+    scene = _next_scene(asking) if outcome is None else None
     if outcome == "fault":
-        left_s = budget_s - facts.elapsed_s - LINGER_S
-        refinement = next_refinement(judgement, left_s, seed=seed, gentle=gentle)
-        if refinement is not None:
-            return refinement
+        scene = _refining_scene(asking)
+    if scene is not None:
+        return scene
     answer = locate_answer(judgement, outcome or "insufficient_evidence")
     return Verdict(job="locate", rules=RULES, answer=answer)
 
 
-def _outcome(judgement: Judgement) -> str | None:
+@dataclass(frozen=True, slots=True)
+class _Asking:
+    """What the next scene is chosen from."""
+
+    judgement: Judgement
+    seed: int
+    budget_s: float
+    gentle: bool
+
+
+def _next_scene(asking: _Asking) -> Scene | None:
+    """What to ask next, as long as nobody is convicted or cleared; None where nothing fits."""
+    judgement, seed, gentle = asking.judgement, asking.seed, asking.gentle
+    facts, deployment = judgement.facts, judgement.deployment
+    number, left_s = len(facts.scenes) + 1, asking.budget_s - facts.elapsed_s
+    if _abort_wanted(judgement) and left_s >= ABORT_S:
+        return abort_scene(deployment, number, seed)
+    if _copies(facts) >= SCENES_MAX or not _affordable(facts, asking.budget_s):
+        return None
+    crowd = crowd_scene(judgement, seed, gentle=gentle)
+    if crowd is not None:
+        return crowd
+    if _content_wanted(judgement):
+        return content_scene(deployment, number, seed)
+    inquiry = next_inquiry(judgement, left_s)
+    if inquiry is not None:
+        return axis_scene(deployment, facts, inquiry, seed, gentle=gentle)
+    shape = next_shape(facts, deployment, _fresh_session_at(judgement), gentle=gentle)
+    return victim_scene(deployment, shape, seed)
+
+
+def _refining_scene(asking: _Asking) -> Scene | None:
+    """What makes a conviction more exact: where the fault begins."""
+    judgement, facts = asking.judgement, asking.judgement.facts
+    edge = None if asking.gentle else edge_scene(judgement, asking.seed)
+    if edge is not None and _affordable(facts, asking.budget_s):
+        return edge
+    left_s = asking.budget_s - facts.elapsed_s - LINGER_S
+    return next_refinement(judgement, left_s, seed=asking.seed, gentle=asking.gentle)
+
+
+def _outcome(judgement: Judgement, *, gentle: bool) -> str | None:
     if not judgement.facts.sessions:
         return None
     suspect_class = judgement.top.suspect.suspect_class
     if judgement.top.posterior < CONVICTION:
         return None
     if suspect_class.slug == "healthy":
-        clean = _clean_enough(judgement) and not _content_wanted(judgement)
+        asked = crowd_scene(judgement, 0, gentle=gentle) is None
+        clean = asked and _clean_enough(judgement) and not _content_wanted(judgement)
         return "no_fault" if clean else None
+    if suspect_class.slug in EXPLAINED_BY:
+        times = max(map(judgement.times, EXPLAINED_BY[suspect_class.slug]))
+        return "no_fault" if times >= EXPLANATION_TIMES_MIN else None
     if not suspect_class.is_fault:
         if _abort_wanted(judgement):
             return None
@@ -116,9 +171,30 @@ def _convicted(judgement: Judgement) -> bool:
         return judgement.times("closed-while-idle") >= FLIPS_MIN
     if not all(_ruled_out(rival) for rival in rivals):
         return False
-    if judgement.top_is("corruption") and judgement.times("same-text") >= CONTENT_TIMES_MIN:
+    if _unasked(judgement):
+        return False
+    if _proven_otherwise(judgement):
         return True
     return _scenes_with_symptom(judgement) >= 2 and _repeated(judgement)
+
+
+def _unasked(judgement: Judgement) -> bool:
+    """Whether something that tells the top suspect from its neighbours was not asked or seen."""
+    if judgement.top_is("scheduler-stuck"):
+        return _abort_wanted(judgement)
+    if judgement.top_is("cancel-not-propagated"):
+        return not queue_proves(judgement)
+    copies = judgement.observed("request-copies")
+    return (
+        judgement.top_is("retry-multiplication") and copies is None and not queue_proves(judgement)
+    )
+
+
+def _proven_otherwise(judgement: Judgement) -> bool:
+    """Whether another intervention than the bypass of the hop has flipped the symptom."""
+    if judgement.top_is("corruption") and judgement.times("same-text") >= CONTENT_TIMES_MIN:
+        return True
+    return crowd_proves(judgement) or pair_proves(judgement) or queue_proves(judgement)
 
 
 def _repeated(judgement: Judgement) -> bool:
@@ -175,7 +251,7 @@ def _axis_flips(judgement: Judgement) -> bool:
 
 def _copies(facts: Facts) -> int:
     """How many scenes there were, but for those that varied something."""
-    return sum(not scene.id.startswith(("axis-", "walk-")) for scene in facts.scenes)
+    return sum(not scene.id.startswith(("axis-", "walk-", "step-")) for scene in facts.scenes)
 
 
 def _scope_known(judgement: Judgement) -> bool:
@@ -206,14 +282,21 @@ def _content_wanted(judgement: Judgement) -> bool:
     if any(s.id.startswith("content-") for s in facts.scenes):
         differs = judgement.times("same-text") if judgement.top_is("corruption") else 0
         return 0 < differs < CONTENT_TIMES_MIN
+    if judgement.top.suspect.suspect_class.slug not in CONTENT_QUESTION:
+        return False
     entry = entry_hop(judgement.deployment)
     sessions = victim_sessions(facts, [entry])
     return len(sessions) >= 1 and all(s.failed is None for s in facts.sessions)
 
 
 def _abort_wanted(judgement: Judgement) -> bool:
-    """A busy engine may be working for clients that have left: ask before excusing it."""
-    busy = judgement.times("engine-meanwhile") >= EXPLANATION_TIMES_MIN
+    """A busy engine may hold what clients have left behind: ask before it is excused or accused."""
+    if judgement.top_is("scheduler-stuck") and judgement.times("slots-held"):
+        return False
+    busy = any(
+        o.observable == "engine-meanwhile" and o.value in BUSY and o.times >= EXPLANATION_TIMES_MIN
+        for o in judgement.observations
+    )
     engines_busy = busy and judgement.top.suspect.suspect_class.slug in ABORT_QUESTION
     return engines_busy and not any(s.id.startswith("abort-") for s in judgement.facts.scenes)
 

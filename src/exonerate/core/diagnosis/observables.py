@@ -9,14 +9,22 @@ Every observable is about one hop:
 - ``beyond-meanwhile``: a new connection past the hop while a victim round was waiting
 - ``fresh-session``: many requests through the hop, each on a connection of its own
 - ``engine-meanwhile``: what the engines' counters did while a victim round was waiting
+- ``legs``: which of a pair of prefill and decode engines held the request meanwhile
 - ``request-left``: whether the waiting request's bytes left the hop on its upstream side
 - ``request-copies``, ``left-to``: over how many connections it went on, and whether to a known hop
 - ``request-read``: whether the program at the hop ever took the request from its socket
 - ``ended-after``: what the failing rounds' times have in common; ``defect-kind``: what is damaged
 - ``same-text``: whether the same question gets the same text through the hop as past it
+- ``load-text``: what becomes of the text of the same question in another crowd
+- ``control``: that a known-good exchange on this host was slow too (a quick one is not reported)
+- ``processor-wait``: that the hop's processes stood ready and got no processor (if they did)
 - ``closed-while-idle``: what became of connections at the entry while they were idle
 - ``period``: that the endings fall on a regular beat of the clock
 - ``abort-through``, ``abort-beyond``: whether the engine stops when a client leaves
+- ``leaving``: whether the hop closes a request's connection behind it when its client has left
+- ``requests-behind``: whether more requests wait behind the hop (a hop) than it has clients
+- ``slots-held``: whether the engine holds more slots or cache than the work it does
+- ``engine-process``: whether the engine's process was replaced, or nobody listens
 - ``upstream-face``: that the hop's upstream side was in sight, for any round
 - ``answer-held``: whether the answer's bytes reached the hop while its client got none of them
 - ``spoken-by``: whether an error answer is the engine's own, by its `Server` header and its kind
@@ -33,6 +41,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from exonerate.core.deployment.model import Deployment, Hop
 from exonerate.core.deployment.topology import before, beyond, is_engine, probeable
@@ -40,13 +49,16 @@ from exonerate.core.diagnosis.aborts import aborts
 from exonerate.core.diagnosis.axes.registry import FLIPS
 from exonerate.core.diagnosis.carried import answer_held, passage, read_state, upstream_in_sight
 from exonerate.core.diagnosis.client.values import CLIENT_VALUES
+from exonerate.core.diagnosis.control import control_slow, processor_wait
 from exonerate.core.diagnosis.endings import beat_of, defect_kind, ended_after, ended_by, phase
+from exonerate.core.diagnosis.engine_process import engine_process
 from exonerate.core.diagnosis.facts import VICTIM_SHAPED, Facts, Session
-from exonerate.core.diagnosis.meanwhile import engine_state
+from exonerate.core.diagnosis.leaving import leaving, surplus
+from exonerate.core.diagnosis.meanwhile import engine_state, legs
 from exonerate.core.diagnosis.speakers import spoken_by
 from exonerate.core.diagnosis.streaming import stream_shape
 from exonerate.core.diagnosis.suspect import Observation
-from exonerate.core.diagnosis.texts import closed_while_idle, same_text
+from exonerate.core.diagnosis.texts import closed_while_idle, load_text, same_text
 
 SYMPTOMS = (
     "ok", "slow", "hang", "cut", "lost-ending", "refused", "server-error", "no-answer",
@@ -62,22 +74,30 @@ VALUES: Mapping[str, tuple[str, ...]] = {
     "fresh-meanwhile": ("ok", "fails"),
     "beyond-meanwhile": ("ok", "fails"),
     "fresh-session": ("ok", "fails"),
-    "engine-meanwhile": ("idle", "progressing", "queueing", "stuck"),
+    "engine-meanwhile": ("idle", "progressing", "queueing", "stuck", "holding"),
+    "legs": ("decode-waits", "prefill-waits", "both-wait", "neither"),
     "request-left": ("no", "yes", "answered"),
     "request-copies": ("one", "several"),
     "left-to": ("next", "elsewhere"),
     "request-read": ("read", "unread", "not-accepted"),
     "ended-after": ("constant-silence", "constant-total", "varying", "at-once"),
-    "defect-kind": ("special-token", "transport"),
+    "defect-kind": ("special-token", "transport", "garbled", "foreign"),
     "period": ("regular",),
     "complaint": COMPLAINTS,
     "same-text": ("same", "differs"),
+    "load-text": ("same", "diverges", "unlike", "garbled", "foreign"),
     "closed-while-idle": ("never", "always", "after-a-while"),
-    "abort-through": ("freed", "kept"),
-    "abort-beyond": ("freed", "kept"),
+    "abort-through": ("freed", "kept", "leaked"),
+    "abort-beyond": ("freed", "kept", "leaked"),
+    "leaving": ("passed-on", "kept-without-harm", "kept", "kept-before"),
+    "requests-behind": ("as-many", "more"),
+    "slots-held": ("as-live", "above-live"),
+    "engine-process": ("same", "restarted", "down"),
     "answer-held": ("yes", "no"),
     "upstream-face": ("seen",),
     "spoken-by": ("hop", "engine"),
+    "control": ("quick", "slow"),
+    "processor-wait": ("fed", "starved"),
     "ended-by": ("us", "hop", "network", "nobody"),
     "phase": ("before-head", "before-token", "after-token"),
     **CLIENT_VALUES,
@@ -118,8 +138,10 @@ def _of_hop(hop: Hop, facts: Facts, deployment: Deployment) -> list[Observation]
     passing = [other for other in before(deployment, hop.name) if probeable(other)]
     reference = victim_sessions(facts, past)
     through = victim_sessions(facts, passing)
+    crowded = load_text(hop, facts, deployment)
+    seen = _by_entry(hop.name, "through", [(s.hop, symptom(s, reference)) for s in through])
     found = [
-        _by_entry(hop.name, "through", [(s.hop, symptom(s, reference)) for s in through]),
+        _with_crowds(seen, crowded),
         _by_entry(hop.name, "beyond", [(s.hop, symptom(s, ())) for s in reference]),
         _fails_at(hop.name, through),
         _meanwhile(hop.name, "fresh-meanwhile", facts, {hop.name}),
@@ -130,10 +152,25 @@ def _of_hop(hop: Hop, facts: Facts, deployment: Deployment) -> list[Observation]
         *_endings(hop, through),
         *aborts(hop, facts, deployment),
         _tally(hop.name, "spoken-by", spoken_by(facts, deployment, through)),
+        leaving(hop, facts, deployment),
+        surplus(hop, facts, deployment),
+        engine_process(hop, facts) if is_engine(hop) else None,
         same_text(hop, facts, deployment),
+        crowded,
+        control_slow(hop, facts),
+        processor_wait(hop, facts),
         closed_while_idle(hop, through, deployment),
     ]
     return [observation for observation in found if observation is not None]
+
+
+def _with_crowds(seen: Observation | None, crowded: Observation | None) -> Observation | None:
+    """A victim that is well while it is alone is not well where a crowd makes its text wrong."""
+    if seen is None or seen.value != "ok" or crowded is None:
+        return seen
+    if crowded.value not in ("garbled", "foreign"):
+        return seen
+    return replace(seen, value="corrupt", times=seen.tries, text="in a crowd")
 
 
 def _while_waiting(
@@ -141,7 +178,7 @@ def _while_waiting(
 ) -> list[Observation | None]:
     waiting = [s for s in through if s.waiting is not None]
     engines = [h.name for h in deployment.hops if is_engine(h)]
-    states = [engine_state(facts, s, engines) for s in waiting]
+    states = [engine_state(facts, s, [hop.name] if is_engine(hop) else engines) for s in waiting]
     looks = [(s, s.waiting) for s in waiting if s.waiting is not None]
     found = [passage(facts, session, round_, hop, deployment) for session, round_ in looks]
     passages = [p for p in found if p is not None]
@@ -155,6 +192,7 @@ def _while_waiting(
         _tally(hop.name, "left-to", ["elsewhere" if p.elsewhere else "next" for p in gone]),
         _tally(hop.name, "request-read", [value for value in read if value]),
         _upstream_face(hop, facts, deployment, through),
+        legs(hop, facts, deployment, waiting),
     ]
 
 

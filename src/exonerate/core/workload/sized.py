@@ -23,7 +23,6 @@ from exonerate.core.json_types import Json, JsonObject
 from exonerate.core.scene import RequestRecipe
 from exonerate.core.workload.prompts import chat_body
 
-
 TEXT_CHARACTERS_MIN = 32
 """A shorter text may be a role or a name, and is not worth cutting."""
 
