@@ -20,8 +20,9 @@ from exonerate.core.diagnosis.observables import ANSWERED, symptom, victim_sessi
 from exonerate.core.diagnosis.posterior import SURPRISE, Rating
 
 CREDIBLE = 0.02
-GAIN_MIN_BITS, GAIN_NEEDED_BITS = 0.1, 10.0
-"""The least that is worth a scene, and what an axis counts without which none is convicted."""
+GAIN_MIN_BITS, GAIN_NEEDED_BITS = 0.1, 1.1
+"""The least that is worth a scene, and what only an axis reaches without which nobody is
+convicted: two outcomes never tell more than one bit."""
 BUDGET_SHARE_MAX = 0.4
 """No more of what is left of the budget goes into one axis, unless a class needs it: copying the
 victim again may convict as well."""
@@ -66,11 +67,15 @@ def _asked(judgement: Judgement, axis: Axis) -> bool:
 
 
 def _gain(judgement: Judgement, axis: Axis, entry: Hop) -> float:
-    """Bits expected; more than any for an axis without which a class cannot be convicted."""
+    """Bits expected; a class that cannot be convicted without the axis makes it worth a whole.
+
+    Where several classes need one, that of the most believable goes first.
+    """
     credible = [r for r in judgement.ratings if r.posterior >= CREDIBLE]
     reached = _reached(judgement.deployment, entry)
-    if any(_needs(rating, axis, reached) for rating in credible):
-        return GAIN_NEEDED_BITS
+    needed = [r.posterior for r in credible if _needs(r, axis, reached)]
+    if needed:
+        return 1.0 + max(needed)
     total = sum(rating.posterior for rating in credible)
     weights = [rating.posterior / total for rating in credible] if credible else []
     chances = [_chance_of_flip(rating, axis, reached) for rating in credible]
