@@ -112,5 +112,5 @@ def test_a_victim_without_doubts_about_its_text_is_not_tried_in_a_crowd() -> Non
         }
         for symptom in ("hang", "corrupted")
     }
-    assert "axis-load-1" in lanes["corrupted"]
-    assert "axis-load-1" not in lanes["hang"]
+    assert "load varied" in lanes["corrupted"]
+    assert "load varied" not in lanes["hang"]
