@@ -15,7 +15,8 @@ from exonerate.core.deployment.model import Deployment, Hop
 from exonerate.core.deployment.topology import beyond, hop_port, is_engine, probeable
 from exonerate.core.diagnosis.dependence import idle_border
 from exonerate.core.diagnosis.facts import Facts
-from exonerate.core.diagnosis.observables import BROKEN_OFF, is_victim_shaped
+from exonerate.core.diagnosis.observables import is_victim_shaped
+from exonerate.core.diagnosis.starts import start_offset_s
 from exonerate.core.scene import (
     Activity,
     Control,
@@ -52,8 +53,6 @@ ABORT_AFTER_S, ABORT_PAUSE_S = 1.0, 1.7
 ABORT_TURN_S = ABORT_AFTER_S + ABORT_PAUSE_S
 ABORT_S = (ABORT_ROUNDS + ABORT_ROUNDS_AT_ENGINE + 1) * ABORT_TURN_S
 """An abort probe streams for `ABORT_AFTER_S` and is silent until it comes again; hop after hop."""
-START_OFFSETS_S, START_OFFSETS_FROM_S = (0.0, 1.3, 0.6, 1.9), 1.0
-"""How much later a scene begins to ask, where answers were broken off after so long."""
 IDLE_RESOLUTION = 1.35
 """The idle time at which failures begin is looked for until it is known this well (a ratio)."""
 THINK_FACTORS = (1.0, 0.5, 0.25, 1.0, 0.5, 0.25)
@@ -97,24 +96,8 @@ def next_shape(
         fresh_rounds=2 * failing + 1 if failing else victim.rounds,
         gentle=gentle,
         think_s=_think_s(facts, deployment),
-        start_s=WATCH_FIRST_S + _start_offset_s(facts, number),
+        start_s=WATCH_FIRST_S + start_offset_s(facts, number),
     )
-
-
-def _start_offset_s(facts: Facts, number: int) -> float:
-    """A later start where answers are broken off, so that a clock and a timer come apart.
-
-    A scene begins when the one before has ended, so that what is ended by a clock would always
-    have lasted as long.
-    """
-    broken = [
-        s.failed
-        for s in facts.sessions
-        if is_victim_shaped(s) and s.failed is not None and s.failed.outcome in BROKEN_OFF
-    ]
-    if not any(round_.total_s >= START_OFFSETS_FROM_S for round_ in broken):
-        return 0.0
-    return START_OFFSETS_S[number % len(START_OFFSETS_S)]
 
 
 def victim_scene(deployment: Deployment, shape: Shape, seed: int) -> Scene:
