@@ -42,11 +42,14 @@ def test_a_recipe_without_sizes_is_sent_as_it_is() -> None:
 
 @given(st.text(min_size=1, max_size=400), st.integers(60, 4_000))
 def test_a_body_of_the_victims_own_never_grows_past_the_size(text: str, size: int) -> None:
-    """Its longest text is cut, whatever its characters; below its frame it cannot go."""
+    """Its longest text is cut, whatever its characters; below its frame it cannot go.
+
+    A body without a long text is left as it is.
+    """
     own = orjson.dumps({"model": "m", "messages": [{"role": "user", "content": text}]})
     frame = len(own) - len(orjson.dumps(text)) + 2 + 8
     body = round_body(recipe(size), 1, template=own)
-    assert len(body) == size or len(body) <= frame
+    assert len(body) == size or len(body) <= frame or (len(text) < 32 and body == own)
     assert orjson.loads(body)["messages"]
 
 

@@ -341,7 +341,7 @@ def test_a_result_becomes_evidence_of_a_case(
     report = CliRunner().invoke(
         case, ["report", "--case", identity, *ledger], standalone_mode=False
     )
-    assert "C2: 8 of 8 complete" in report.stdout, report.output
+    assert "C2: 8 of 8" in report.stdout, report.output
     with running() as (url, engine):
         out = tmp_path / "second"
         status, _, said = invoke(

@@ -6,7 +6,8 @@ Theory of operation
   means nothing (RFC 8259, section 2), so they cost the engine no prompt tokens; a hop that writes
   the JSON anew drops them.
 - Too long: the history goes first, so that one question is left, and then words at the end of that
-  question. A body cannot become shorter than its frame with one character of text.
+  question. A body cannot become shorter than its frame with one character of text, and one of the
+  victim's own that holds no long text is not cut at all.
 - Sizes are those of the JSON, before any framing.
 """
 
@@ -21,6 +22,9 @@ import orjson
 from exonerate.core.json_types import Json, JsonObject
 from exonerate.core.scene import RequestRecipe
 from exonerate.core.workload.prompts import chat_body
+
+TEXT_CHARACTERS_MIN = 32
+"""A shorter text may be a role or a name, and is not worth cutting."""
 
 
 def round_body(recipe: RequestRecipe, round_number: int, *, template: bytes | None = None) -> bytes:
@@ -54,6 +58,8 @@ def _cut(body: bytes, size: int) -> bytes:
     except orjson.JSONDecodeError:
         return body
     text = max(_texts(value), key=len, default="")
+    if len(text) < TEXT_CHARACTERS_MIN:
+        return body
     kept = text
     while len(kept) > 1:
         cut = orjson.dumps(_exchanged(value, text, kept))

@@ -20,8 +20,9 @@ from exonerate.core.diagnosis.observables import ANSWERED, symptom, victim_sessi
 from exonerate.core.diagnosis.posterior import SURPRISE, Rating
 
 CREDIBLE = 0.02
-GAIN_MIN_BITS, GAIN_NEEDED_BITS = 0.1, 10.0
-"""The least that is worth a scene, and what an axis counts without which none is convicted."""
+GAIN_MIN_BITS, GAIN_NEEDED_BITS = 0.1, 1.1
+"""The least that is worth a scene, and what only an axis reaches without which nobody is
+convicted: two outcomes never tell more than one bit."""
 BUDGET_SHARE_MAX = 0.4
 """No more of what is left of the budget goes into one axis, unless a class needs it: copying the
 victim again may convict as well."""
