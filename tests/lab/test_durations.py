@@ -31,10 +31,12 @@ def test_medians_leave_untimed_rows_out() -> None:
 def test_results_become_the_recorded_times(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """New medians are laid over those that are there."""
+    """New medians are laid over those that are there; made-up scenarios leave no trace."""
     path = tmp_path / "lab.jsonl"
-    path.write_text(json.dumps({"scenario": "S1", "wall_s": 12.3}) + "\n")
+    rows = [{"scenario": name, "wall_s": 12.3} for name in ("S1", "U7-1")]
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     assert main([str(path)]) == 0
     made = json.loads(capsys.readouterr().out)
     assert made["S1"] == 12.3
     assert set(recorded_s()) <= set(made)
+    assert "U7-1" not in made

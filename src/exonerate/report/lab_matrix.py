@@ -26,6 +26,7 @@ from exonerate.report.svg import Drawing
 CELL, LABELS, HEADS = 30.0, 190.0, 150.0
 SLANT = 90.0
 """Room at the right for the last head, which leans over."""
+ROW = ("scenario", "seeds", "to be found", "said (runs)", "points", "median s", "commit")
 LAST = ("no_fault", "insufficient_evidence")
 TITLE = "What was to be found (rows), and what was said (columns)"
 
@@ -83,8 +84,7 @@ def lab_markdown(report: LabReport) -> str:
     lines = [f"{summary_text(report.runs)}.", "", _provenance(report), ""]
     calibrated = calibration_text(report.runs)
     lines += [calibrated, ""] if calibrated else []
-    lines += ["| scenario | seeds | to be found | said (runs) | points | median s |"]
-    lines += ["|---|---|---|---|---|---|"]
+    lines += [f"| {' | '.join(ROW)} |", f"|{'---|' * len(ROW)}"]
     lines += ["| " + " | ".join(row) + " |" for row in _rows(report)]
     confused = _confused(report.runs)
     if confused:
@@ -178,7 +178,8 @@ def _rows(report: LabReport) -> list[list[str]]:
         seconds = sorted(run.elapsed_s for run in own)[len(own) // 2]
         points = f"{sum(run.points for run in own):g} of {len(own)}"
         seeds = " ".join(str(run.seed) for run in own)
-        rows.append([scenario, seeds, own[0].wanted, said(own), points, f"{seconds:.0f}"])
+        made_by = " ".join(dict.fromkeys(run.commit or run.code or run.version for run in own))
+        rows.append([scenario, seeds, own[0].wanted, said(own), points, f"{seconds:.0f}", made_by])
     return rows
 
 
@@ -190,8 +191,7 @@ def _confused(runs: Sequence[LabRun]) -> list[str]:
 
 
 def _table(report: LabReport) -> Markup:
-    heads = ("scenario", "seeds", "to be found", "said (runs)", "points", "median s")
-    head = Markup("").join(Markup("<th>{}</th>").format(text) for text in heads)
+    head = Markup("").join(Markup("<th>{}</th>").format(text) for text in ROW)
     body = Markup("").join(
         Markup("<tr>{}</tr>").format(
             Markup("").join(Markup("<td>{}</td>").format(text) for text in row)
