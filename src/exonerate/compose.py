@@ -23,6 +23,7 @@ from exonerate.adapters.knob_files import KnobReading, read_knob
 from exonerate.adapters.ledger import SqlLedger, open_ledger
 from exonerate.adapters.performers.changing import change_performers
 from exonerate.adapters.performers.loading import LoadPerformer
+from exonerate.adapters.performers.log_reading import LogPerformer
 from exonerate.adapters.performers.observing import (
     ProgramPerformer,
     TapPerformer,
@@ -41,12 +42,14 @@ from exonerate.core.deployment.parse import parse_deployment
 from exonerate.core.deployment.redirect import Redirection, environment_proxies, redirect
 from exonerate.core.diagnosis import localiser
 from exonerate.core.diagnosis.client import decide as observing
+from exonerate.core.diagnosis.surroundings import log_paths
 from exonerate.core.experiment import decide as experiment
 from exonerate.core.ports import Clock, CounterReader, PageReader
 from exonerate.core.scene import (
     Activity,
     LoadCell,
     ProbeSession,
+    ReadLog,
     RunProgram,
     SampleMetrics,
     Tap,
@@ -326,5 +329,6 @@ def _performers(deployment: Deployment) -> dict[type[Activity], Performer]:
         ProbeSession: ProbePerformer(Path(deployment.folder), urls, deployment.victim.headers),
         SampleMetrics: MetricsPerformer(counter_reader(), metrics),
         WatchSockets: SocketPerformer(),
+        ReadLog: LogPerformer(Path(deployment.folder), log_paths(deployment)),
         LoadCell: LoadPerformer(Path(deployment.folder), urls),
     }

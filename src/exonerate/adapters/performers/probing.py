@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -88,10 +88,14 @@ class _ProbeRun:
         watches = [activity for activity in trigger.play if is_background(activity)]
         probes = [activity for activity in trigger.play if not is_background(activity)]
         async with asyncio.TaskGroup() as group:
-            watching = group.create_task(_finish(self._stage.play_more(watches)))
+            watching = group.create_task(self._watch(watches))
             group.create_task(self._ask(trigger, probes, ended))
             await ended.wait()
             watching.cancel()
+
+    async def _watch(self, watches: Sequence[Activity]) -> None:
+        # Begun inside the task: a round may end before the task does anything.
+        await self._stage.play_more(watches)
 
     async def _ask(self, trigger: Stall, probes: Sequence[Activity], ended: asyncio.Event) -> None:
         stalled_ns = self._stage.clock.now()
@@ -119,10 +123,6 @@ class _ProbeRun:
         if not all(_answered(exchange) for exchange in exchanges):
             return None
         return max((_number(e["ended_ns"]) - _number(e["begun_ns"])) / 1e9 for e in exchanges)
-
-
-async def _finish(work: Awaitable[None]) -> None:
-    await work
 
 
 def _answered(exchange: JsonObject) -> bool:

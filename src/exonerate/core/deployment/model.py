@@ -31,6 +31,8 @@ class Hop:
     health: str | None = None
     log: str | None = None
     tap: str | None = None
+    error_log: str | None = None
+    """A second log of the same program, such as nginx's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

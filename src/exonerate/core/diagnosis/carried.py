@@ -40,12 +40,14 @@ class Carried:
 class Passage:
     """What became of one request at a hop: `no`, `yes`, `answered`, and over how many connections.
 
-    `elsewhere`: it went to an address that is no hop of the deployment.
+    `elsewhere`: it went to an address that is no hop of the deployment. `source`: what showed it,
+    sockets, a log or a tap.
     """
 
     left: str
     copies: int = 0
     elsewhere: bool = False
+    source: str = "sockets"
 
 
 def passage(

@@ -13,10 +13,11 @@ we were interrupted, which says nothing.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from exonerate.core.case.records import Record
+from exonerate.core.diagnosis.beside import Beside, read_beside
 from exonerate.core.instant import seconds_between
 from exonerate.core.json_types import JsonObject
 from exonerate.core.scene import Event, ProbeSession, Scene
@@ -123,6 +124,8 @@ class Facts:
     """Local ports of every connection that a probe of ours used."""
     began_ns: int
     ended_ns: int
+    beside: Beside = field(default_factory=Beside)
+    """What logs, admin pages, health pages and taps showed."""
 
     @property
     def elapsed_s(self) -> float:
@@ -137,6 +140,7 @@ def read_facts(records: Sequence[Record]) -> Facts:
     counters: list[CounterSample] = []
     sockets: list[SocketSample] = []
     stamps: list[int] = []
+    everything: list[Event] = []
     for record in records:
         body = record.body
         if record.kind == "scene_planned":
@@ -146,6 +150,7 @@ def read_facts(records: Sequence[Record]) -> Facts:
             scene = scenes[str(body["scene"])]
             events = [event_from_json(_object(event)) for event in _items(body["events"])]
             stamps.extend(event.at_ns for event in events)
+            everything.extend(events)
             sessions.extend(_sessions(scene, events))
             counters.extend(_counters(scene.id, events))
             sockets.extend(_sockets(scene.id, events))
@@ -157,6 +162,7 @@ def read_facts(records: Sequence[Record]) -> Facts:
         own_ports=_own_ports(sessions),
         began_ns=min(stamps, default=0),
         ended_ns=max(stamps, default=0),
+        beside=read_beside(everything),
     )
 
 

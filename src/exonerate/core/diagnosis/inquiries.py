@@ -14,6 +14,7 @@ from exonerate.core.deployment.model import Deployment, Hop
 from exonerate.core.deployment.topology import beyond, probeable
 from exonerate.core.diagnosis.facts import Facts
 from exonerate.core.diagnosis.observables import is_victim_shaped
+from exonerate.core.diagnosis.surroundings import watches
 from exonerate.core.scene import (
     Activity,
     ProbeSession,
@@ -86,7 +87,7 @@ def victim_scene(deployment: Deployment, shape: Shape, seed: int) -> Scene:
     """The victim's session at every hop at once, with everything watched meanwhile."""
     hops = [hop for hop in deployment.hops if probeable(hop)]
     sessions = [_session(deployment, hop, shape, seed) for hop in hops]
-    watches = [_watch(hop) for hop in deployment.hops]
+    watched = [_watch(hop) for hop in deployment.hops]
     extra = _fresh_session(deployment, shape, seed)
     triggers = [_stall(deployment, session, shape, seed) for session in sessions]
     victim = deployment.victim
@@ -94,7 +95,13 @@ def victim_scene(deployment: Deployment, shape: Shape, seed: int) -> Scene:
     return Scene(
         id=f"victim-{shape.number}",
         why=_why(shape),
-        activities=(*watches, *sessions, *_crowd(deployment, hops, shape, seed), *extra),
+        activities=(
+            *watched,
+            *watches(deployment),
+            *sessions,
+            *_crowd(deployment, hops, shape, seed),
+            *extra,
+        ),
         triggers=tuple(triggers),
         time_limit_s=rounds * (victim.think_s + victim.deadline_s) + victim.deadline_s + 10.0,
     )
@@ -152,7 +159,7 @@ def content_scene(deployment: Deployment, number: int, seed: int) -> Scene:
     return Scene(
         id=f"content-{number}",
         why="ask the same questions at every hop, and compare the texts",
-        activities=(*(_watch(hop) for hop in deployment.hops), *sessions),
+        activities=(*(_watch(hop) for hop in deployment.hops), *watches(deployment), *sessions),
         time_limit_s=CONTENT_ROUNDS * deployment.victim.deadline_s + 10.0,
     )
 

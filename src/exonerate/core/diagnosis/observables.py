@@ -19,7 +19,7 @@ Every observable is about one hop:
 - ``abort-through``, ``abort-beyond``: whether the engine stops when a client leaves
 - ``upstream-face``: that the hop's upstream side was in sight, for any round
 - ``answer-held``: whether the answer's bytes reached the hop while its client got none of them
-- ``ended-by``: who ended the failing exchange
+- ``ended-by``: who ended the failing exchange; ``upstream``: the hop's log blames the next hop
 - ``phase``: when it failed: before any byte, before the first token, or after it
 
 A value is reported with how many tries showed it; mixed tries give ``mixed``, and a symptom that
@@ -38,6 +38,7 @@ from exonerate.core.diagnosis.carried import answer_held, passage, read_state, u
 from exonerate.core.diagnosis.client.values import CLIENT_VALUES
 from exonerate.core.diagnosis.endings import beat_of, defect_kind, ended_after, ended_by, phase
 from exonerate.core.diagnosis.facts import Facts, Session
+from exonerate.core.diagnosis.logged import by_source, ended_by_next, face_logged, logged_passage
 from exonerate.core.diagnosis.meanwhile import engine_state
 from exonerate.core.diagnosis.streaming import stream_shape
 from exonerate.core.diagnosis.suspect import Observation
@@ -72,7 +73,7 @@ VALUES: Mapping[str, tuple[str, ...]] = {
     "abort-beyond": ("freed", "kept"),
     "answer-held": ("yes", "no"),
     "upstream-face": ("seen",),
-    "ended-by": ("us", "hop", "network", "nobody"),
+    "ended-by": ("us", "hop", "network", "nobody", "upstream"),
     "phase": ("before-head", "before-token", "after-token"),
     **CLIENT_VALUES,
 }  # fmt: skip
@@ -120,7 +121,7 @@ def _of_hop(hop: Hop, facts: Facts, deployment: Deployment) -> list[Observation]
         _fresh_session(hop.name, facts),
         _answer_held(hop, facts, deployment, through),
         *_while_waiting(hop, facts, deployment, through),
-        *_endings(hop, through),
+        *_endings(hop, through, facts),
         *aborts(hop, facts, deployment),
         same_text(hop, facts, deployment),
         closed_while_idle(hop, through, deployment),
@@ -135,14 +136,18 @@ def _while_waiting(
     engines = [h.name for h in deployment.hops if is_engine(h)]
     states = [engine_state(facts, s, engines) for s in waiting]
     looks = [(s, s.waiting) for s in waiting if s.waiting is not None]
-    found = [passage(facts, session, round_, hop, deployment) for session, round_ in looks]
+    found = [
+        passage(facts, session, round_, hop, deployment)
+        or logged_passage(facts, session, round_, hop, deployment)
+        for session, round_ in looks
+    ]
     passages = [p for p in found if p is not None]
     gone = [p for p in passages if p.left != "no"]
     entered = [s for s in waiting if s.hop == hop.name]
     read = [read_state(facts, s, deployment) for s in entered]
     return [
         _tally(hop.name, "engine-meanwhile", [state for state in states if state]),
-        _tally(hop.name, "request-left", [p.left for p in passages]),
+        by_source(_tally(hop.name, "request-left", [p.left for p in passages]), passages),
         _tally(hop.name, "request-copies", ["several" if p.copies > 1 else "one" for p in gone]),
         _tally(hop.name, "left-to", ["elsewhere" if p.elsewhere else "next" for p in gone]),
         _tally(hop.name, "request-read", [value for value in read if value]),
@@ -158,19 +163,25 @@ def _upstream_face(
     seen = any(
         passage(facts, s, r, hop, deployment) is not None
         or upstream_in_sight(facts, s, r, hop, deployment)
+        or face_logged(facts, s, r, hop, deployment)
         for s, r in rounds
     )
     return Observation(hop.name, "upstream-face", "seen", 1, 1) if seen else None
 
 
-def _endings(hop: Hop, through: Sequence[Session]) -> list[Observation | None]:
+def _endings(hop: Hop, through: Sequence[Session], facts: Facts) -> list[Observation | None]:
     bad = [s.failed for s in through if s.failed is not None]
+    ends = [
+        "upstream" if ended_by_next(facts, s, s.failed, hop) else ended_by(s.failed)
+        for s in through
+        if s.failed is not None
+    ]
     if not bad:
         return []
     after, kind = ended_after(bad), defect_kind(bad)
     count = len(bad)
     return [
-        _tally(hop.name, "ended-by", [ended_by(round_) for round_ in bad]),
+        _tally(hop.name, "ended-by", ends),
         _tally(hop.name, "phase", [phase(round_) for round_ in bad]),
         Observation(hop.name, "ended-after", after, count, count) if after else None,
         Observation(hop.name, "defect-kind", kind, count, count) if kind else None,

@@ -8,6 +8,7 @@ from exonerate.core.deployment.model import Deployment
 from exonerate.core.deployment.topology import entry_hop, is_engine, probeable
 from exonerate.core.diagnosis.facts import Facts
 from exonerate.core.diagnosis.judgement import Judgement
+from exonerate.core.diagnosis.logged import unread_logs
 from exonerate.core.diagnosis.observables import victim_sessions
 from exonerate.core.diagnosis.suspect import Observation
 from exonerate.core.json_types import Json
@@ -45,6 +46,7 @@ _TEXTS: Mapping[tuple[str, str], str] = {
     ("answer-held", "no"): "{hop} passed bytes on as they came",
     ("ended-by", "us"): "nobody closed; the wait was ended by this tool",
     ("ended-by", "hop"): "{hop} ended the exchange",
+    ("ended-by", "upstream"): "the log of {hop} says that the next hop ended the exchange",
     ("through", "not-everywhere"): "it fails at some entries and never at others",
     ("upstream-face", "seen"): "the upstream side of {hop} was in sight",
     ("request-copies", "several"): "one request went on over several connections from {hop}",
@@ -131,6 +133,7 @@ def not_examined(facts: Facts, deployment: Deployment) -> list[str]:
     )
     blind = {hop for (_, hop), seen in facts.sockets.items() if any(s.rows is None for s in seen)}
     missing.extend(f"sockets towards `{name}`: not permitted here" for name in sorted(blind))
+    missing.extend(unread_logs(facts))
     missing.append("the client program itself: its own requests were imitated, not recorded")
     missing.append("other prompt lengths, body sizes, silences and concurrencies than the victim's")
     return missing
