@@ -19,7 +19,7 @@ from exonerate.core.json_types import JsonObject
 from exonerate.core.scene import Event, ProbeSession, SampleMetrics, Scene, Stall, WatchSockets
 from exonerate.core.scene_json import event_to_json, scene_to_json
 from exonerate.core.wire.exchange import ConnectionFacts, ContentFacts, Exchange
-from exonerate.core.wire.exchange_json import exchange_to_json
+from exonerate.core.wire.exchange_json import exchange_from_json, exchange_to_json
 
 NS = 1_000_000_000
 PATH = """\
@@ -187,7 +187,7 @@ class World:
         events: list[Event],
     ) -> tuple[float, str]:
         at_s = begun_s + stall.after_s
-        slowest_s, all_answered = 0.0, True
+        silence_s, answered_s, all_answered = 0.0, at_s, True
         samples: list[SampleMetrics] = []
         for activity in stall.play:
             if isinstance(activity, SampleMetrics):
@@ -196,13 +196,16 @@ class World:
                 side: list[Event] = []
                 end_s = self._session(activity, None, at_s, side)
                 events.extend(side)
-                slowest_s = max(slowest_s, end_s - at_s)
+                silences = [exchange_from_json(e.data).longest_silence_s for e in side]
+                silence_s = max([silence_s, *silences])
+                answered_s = max(answered_s, end_s)
                 all_answered = all_answered and all(
                     event.data["first_token_ns"] is not None for event in side
                 )
         ending = planned
         if stall.give_up_ratio is not None and all_answered and planned[1] != "no":
-            provisional_s = max(stall.after_s + 1.0, stall.give_up_ratio * slowest_s)
+            looked_s = answered_s - begun_s + stall.look_s
+            provisional_s = max(looked_s, stall.give_up_ratio * silence_s)
             ending = (provisional_s, "provisional") if provisional_s < planned[0] else planned
         for activity in samples:
             count = int((ending[0] - stall.after_s) / activity.every_s)

@@ -261,14 +261,16 @@ class Stall:
     """When a round of `session` has waited longer than `after_s`, play more activities, once.
 
     With `give_up_ratio` the waiting round is given up, provisionally, once every probe among those
-    activities has been answered and the wait is longer than this many times the slowest of them;
-    without it, only the deadline of the session ends the wait.
+    activities has been answered, the rest of the world has been watched for `look_s` more, and the
+    wait is longer than this many times the longest silence in a good answer; without it, only the
+    deadline of the session ends the wait.
     """
 
     session: str
     after_s: float
     play: tuple[Activity, ...]
     give_up_ratio: float | None = None
+    look_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,10 +11,9 @@ from pathlib import Path
 from exonerate.adapters.player import ActivityFailed, Stage, is_background, seconds_since
 from exonerate.adapters.prober import StallWatch, play_session
 from exonerate.adapters.request import victim_body
-from exonerate.core.json_types import JsonObject
 from exonerate.core.scene import Activity, ProbeSession, Stall
 from exonerate.core.wire.exchange import Exchange
-from exonerate.core.wire.exchange_json import exchange_to_json
+from exonerate.core.wire.exchange_json import exchange_from_json, exchange_to_json
 
 
 class ProbePerformer:
@@ -100,35 +99,29 @@ class _ProbeRun:
     async def _ask(self, trigger: Stall, probes: Sequence[Activity], ended: asyncio.Event) -> None:
         stalled_ns = self._stage.clock.now()
         await self._stage.play_more(probes)
-        slowest_s = self._slowest_answer_s(trigger)
-        if trigger.give_up_ratio is None or slowest_s is None:
+        silence_s = self._longest_silence_s(trigger)
+        if trigger.give_up_ratio is None or silence_s is None:
             return
-        limit_s = trigger.give_up_ratio * slowest_s
-        remaining_s = limit_s - trigger.after_s - seconds_since(self._stage.clock, stalled_ns)
+        waited_s = trigger.after_s + seconds_since(self._stage.clock, stalled_ns)
+        remaining_s = max(trigger.look_s, trigger.give_up_ratio * silence_s - waited_s)
         try:
-            await asyncio.wait_for(ended.wait(), max(0.0, remaining_s))
+            await asyncio.wait_for(ended.wait(), remaining_s)
         except TimeoutError:
             self.give_up.set()
 
-    def _slowest_answer_s(self, trigger: Stall) -> float | None:
-        """The slowest of the probes asked meanwhile; None unless all of them were answered."""
+    def _longest_silence_s(self, trigger: Stall) -> float | None:
+        """The longest silence in good answers to compare with; None unless all probes got one.
+
+        Compared is with the probes asked meanwhile, and with the victim's shape past the hop.
+        """
         names = {a.name for a in trigger.play if isinstance(a, ProbeSession)}
+        hops = {a.hop for a in trigger.play if isinstance(a, ProbeSession)} - {self._session.hop}
         exchanges = [
-            event.data
+            exchange_from_json(event.data)
             for event in self._stage.events
-            if event.activity in names and event.kind == "exchange"
+            if event.kind == "exchange" and (event.activity in names or event.data["hop"] in hops)
         ]
-        if len({str(e["session"]) for e in exchanges}) < len(names) or not exchanges:
+        answered = [e for e in exchanges if e.given_up == "no" and e.first_token_ns is not None]
+        if not names or names - {e.session for e in answered}:
             return None
-        if not all(_answered(exchange) for exchange in exchanges):
-            return None
-        return max((_number(e["ended_ns"]) - _number(e["begun_ns"])) / 1e9 for e in exchanges)
-
-
-def _answered(exchange: JsonObject) -> bool:
-    return exchange["given_up"] == "no" and exchange["first_token_ns"] is not None
-
-
-def _number(value: object) -> int:
-    assert isinstance(value, int)
-    return value
+        return max(e.longest_silence_s for e in answered)

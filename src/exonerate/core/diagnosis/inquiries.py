@@ -32,11 +32,13 @@ FIRST_STALL_S = 1.5
 STALL_RATIO = 4.0
 """Later, a wait counts as a stall from this many times the slowest good answer past the hop."""
 GIVE_UP_RATIO = 20.0
-"""A hang is provisional once it exceeds this many times the direct answer (and the stall limit)."""
+"""A hang is provisional once it exceeds this many times the longest silence of a direct answer."""
+LOOK_S = 1.0
+"""Counters are watched this long after the last probe was answered, so that they can be flat."""
 COUNTER_SAMPLES_MAX = 400
 COUNTER_PERIOD_S = 0.25
 SOCKET_PERIOD_S = 0.1
-WATCH_FIRST_S = 0.5
+WATCH_FIRST_S = 0.25
 """The sockets are read before the first request, so that its bytes can be told from older ones."""
 SOCKET_SAMPLES_MAX = 2000
 CONTENT_ROUNDS = 4
@@ -311,6 +313,7 @@ def _stall(deployment: Deployment, session: ProbeSession, shape: Shape, seed: in
         after_s=shape.stall_s,
         play=(*counters, *probes),
         give_up_ratio=ratio,
+        look_s=LOOK_S,
     )
 
 

@@ -18,7 +18,10 @@ End codes
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Literal, TypeAlias
+
+from exonerate.core.instant import NS_PER_MS
 
 GivenUp: TypeAlias = Literal["no", "provisional", "deadline", "interrupted"]
 StampSource: TypeAlias = Literal["kernel", "read"]
@@ -118,3 +121,10 @@ class Exchange:
         """A 2xx answer whose body ended as its framing promises and whose stream said so."""
         ok = self.status is not None and 200 <= self.status < 300
         return ok and self.body_complete and self.content.done_seen and self.given_up == "no"
+
+    @property
+    def longest_silence_s(self) -> float:
+        """The longest time without a meaningful event, from the intent to send to the end."""
+        end_ms = (self.ended_ns - self.begun_ns) / NS_PER_MS
+        stamps = (0.0, *self.arrivals_ms, end_ms)
+        return max(later - earlier for earlier, later in pairwise(stamps)) / 1e3
