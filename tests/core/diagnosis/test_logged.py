@@ -64,9 +64,9 @@ def passed(*entries: tuple[str, LogEntry]) -> Passage | None:
 def test_the_hops_own_log_tells_whether_it_sent_the_request_on() -> None:
     """No, yes, and answered."""
     assert passed(("edge", replace(SENT, dialled=False, attempts=0))) == Passage("no", source="log")
-    assert passed(("edge", SENT)) == Passage("yes", 1, source="log")
+    assert passed(("edge", SENT)) == Passage("yes", 1, elsewhere=None, source="log")
     answered = replace(SENT, upstream_bytes=400)
-    assert passed(("edge", answered)) == Passage("answered", 1, source="log")
+    assert passed(("edge", answered)) == Passage("answered", 1, elsewhere=None, source="log")
 
 
 def test_retries_are_copies_and_a_strange_address_is_elsewhere() -> None:

@@ -9,6 +9,7 @@ from exonerate.adapters.http_get import get_page
 from exonerate.adapters.player import Stage
 from exonerate.adapters.process_sockets import processes_listening_on, socket_inodes
 from exonerate.adapters.sockets import SocketRow, tcp_sockets
+from exonerate.core.diagnosis.admin_pages import read_admin_page
 from exonerate.core.instant import NS_PER_S
 from exonerate.core.json_types import JsonObject
 from exonerate.core.ports import CounterReader, Page
@@ -46,6 +47,8 @@ class MetricsPerformer:
             error = page.error or f"HTTP status {page.status}"
             return {"hop": activity.hop, "values": None, "error": error, "took_s": age_s}
         kind, values = self._read_counters(page.text)
+        if kind is None:
+            kind, values = read_admin_page(page.text)
         return {"hop": activity.hop, "engine": kind, "values": dict(values), "took_s": age_s}
 
 

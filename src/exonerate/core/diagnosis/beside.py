@@ -1,8 +1,8 @@
-"""What was seen beside the probes and the sockets: lines of logs, as typed facts."""
+"""What was seen beside the probes and the sockets, as typed facts: logs and pages of counters."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from exonerate.core.diagnosis.logs.entry import LogEntry, entry_from_json
@@ -11,6 +11,9 @@ from exonerate.core.instant import NS_PER_S
 from exonerate.core.json_access import count_at, number_at, object_of, text_at
 from exonerate.core.json_types import Json, JsonObject
 from exonerate.core.scene import Event
+
+PAGE = "page@"
+"""Begins the name of a reading that goes on through the whole scene."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +27,25 @@ class LogState:
 
 
 @dataclass(frozen=True, slots=True)
+class PageSample:
+    """One reading of a hop's page of counters; `values` is None where it did not answer."""
+
+    hop: str
+    at_ns: int
+    kind: str | None
+    values: Mapping[str, float] | None
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Beside:
     """Everything of one run; by hop where it is about a hop's state."""
 
     log_lines: tuple[LogLine, ...] = ()
     logs: tuple[tuple[str, LogState], ...] = ()
     """Hop and state of each log that was to be read."""
+    pages: tuple[PageSample, ...] = ()
+    """Readings of engines' and proxies' pages, in the order of their stamps."""
 
 
 def read_beside(events: Sequence[Event]) -> Beside:
@@ -41,7 +57,27 @@ def read_beside(events: Sequence[Event]) -> Beside:
             lines.extend(_lines(event))
             key = (str(event.data["hop"]), event.activity)
             states[key] = _added(states.get(key, LogState()), event.data)
-    return Beside(tuple(lines), tuple((hop, state) for (hop, _), state in states.items()))
+    return Beside(
+        log_lines=tuple(lines),
+        logs=tuple((hop, state) for (hop, _), state in states.items()),
+        pages=tuple(_page(event) for event in events if event.kind == "metrics"),
+    )
+
+
+def _page(event: Event) -> PageSample:
+    values = event.data.get("values")
+    numbers = (
+        {name: number for name in values if (number := number_at(values, name)) is not None}
+        if isinstance(values, Mapping)
+        else None
+    )
+    return PageSample(
+        hop=str(event.data["hop"]),
+        at_ns=event.at_ns,
+        kind=text_at(event.data, "engine"),
+        values=numbers,
+        error=text_at(event.data, "error"),
+    )
 
 
 def _lines(event: Event) -> list[LogLine]:

@@ -40,13 +40,13 @@ class Carried:
 class Passage:
     """What became of one request at a hop: `no`, `yes`, `answered`, and over how many connections.
 
-    `elsewhere`: it went to an address that is no hop of the deployment. `source`: what showed it,
-    sockets, a log or a tap.
+    `elsewhere`: it went to an address that is no hop of the deployment; None where the
+    address was not seen. `source`: what showed it, sockets, a log, counters or a tap.
     """
 
     left: str
     copies: int = 0
-    elsewhere: bool = False
+    elsewhere: bool | None = False
     source: str = "sockets"
 
 

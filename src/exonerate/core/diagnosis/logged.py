@@ -82,9 +82,9 @@ def _passage(entry: LogEntry, deployment: Deployment) -> Passage:
     if not entry.dialled:
         return Passage("no", source="log")
     port = port_of(entry.upstream)
-    known = port is None or any(port == _port(hop) for hop in deployment.hops)
+    elsewhere = None if port is None else all(port != _port(hop) for hop in deployment.hops)
     left = "answered" if entry.answered else "yes"
-    return Passage(left, max(1, entry.attempts), elsewhere=not known, source="log")
+    return Passage(left, max(1, entry.attempts), elsewhere=elsewhere, source="log")
 
 
 def _port(hop: Hop) -> int | None:

@@ -13,6 +13,7 @@ Every observable is about one hop:
 - ``request-copies``, ``left-to``: over how many connections it went on, and whether to a known hop
 - ``request-read``: whether the program at the hop ever took the request from its socket
 - ``ended-after``: what the failing rounds' times have in common; ``defect-kind``: what is damaged
+- ``error-said``: what kind of 5xx came back
 - ``same-text``: whether the same question gets the same text through the hop as past it
 - ``closed-while-idle``: what became of connections at the entry while they were idle
 - ``period``: that the endings fall on a regular beat of the clock
@@ -20,6 +21,7 @@ Every observable is about one hop:
 - ``upstream-face``: that the hop's upstream side was in sight, for any round
 - ``answer-held``: whether the answer's bytes reached the hop while its client got none of them
 - ``ended-by``: who ended the failing exchange; ``upstream``: the hop's log blames the next hop
+- ``breaker``: whether the hop kept the next ones from being asked, by its page or its log
 - ``phase``: when it failed: before any byte, before the first token, or after it
 
 A value is reported with how many tries showed it; mixed tries give ``mixed``, and a symptom that
@@ -36,7 +38,15 @@ from exonerate.core.deployment.topology import before, beyond, is_engine, probea
 from exonerate.core.diagnosis.aborts import aborts
 from exonerate.core.diagnosis.carried import answer_held, passage, read_state, upstream_in_sight
 from exonerate.core.diagnosis.client.values import CLIENT_VALUES
-from exonerate.core.diagnosis.endings import beat_of, defect_kind, ended_after, ended_by, phase
+from exonerate.core.diagnosis.counted import breaker, counted_passage
+from exonerate.core.diagnosis.endings import (
+    beat_of,
+    defect_kind,
+    ended_after,
+    ended_by,
+    error_said,
+    phase,
+)
 from exonerate.core.diagnosis.facts import Facts, Session
 from exonerate.core.diagnosis.logged import by_source, ended_by_next, face_logged, logged_passage
 from exonerate.core.diagnosis.meanwhile import engine_state
@@ -65,6 +75,7 @@ VALUES: Mapping[str, tuple[str, ...]] = {
     "request-read": ("read", "unread", "not-accepted"),
     "ended-after": ("constant-silence", "constant-total", "varying", "at-once"),
     "defect-kind": ("special-token", "transport"),
+    "error-said": ("timeout", "unavailable", "bad-gateway", "error"),
     "period": ("regular",),
     "complaint": COMPLAINTS,
     "same-text": ("same", "differs"),
@@ -74,6 +85,7 @@ VALUES: Mapping[str, tuple[str, ...]] = {
     "answer-held": ("yes", "no"),
     "upstream-face": ("seen",),
     "ended-by": ("us", "hop", "network", "nobody", "upstream"),
+    "breaker": ("open", "closed"),
     "phase": ("before-head", "before-token", "after-token"),
     **CLIENT_VALUES,
 }  # fmt: skip
@@ -125,6 +137,7 @@ def _of_hop(hop: Hop, facts: Facts, deployment: Deployment) -> list[Observation]
         *aborts(hop, facts, deployment),
         same_text(hop, facts, deployment),
         closed_while_idle(hop, through, deployment),
+        breaker(hop, facts, through),
     ]
     return [observation for observation in found if observation is not None]
 
@@ -139,6 +152,7 @@ def _while_waiting(
     found = [
         passage(facts, session, round_, hop, deployment)
         or logged_passage(facts, session, round_, hop, deployment)
+        or counted_passage(facts, round_, hop, deployment)
         for session, round_ in looks
     ]
     passages = [p for p in found if p is not None]
@@ -149,7 +163,11 @@ def _while_waiting(
         _tally(hop.name, "engine-meanwhile", [state for state in states if state]),
         by_source(_tally(hop.name, "request-left", [p.left for p in passages]), passages),
         _tally(hop.name, "request-copies", ["several" if p.copies > 1 else "one" for p in gone]),
-        _tally(hop.name, "left-to", ["elsewhere" if p.elsewhere else "next" for p in gone]),
+        _tally(
+            hop.name,
+            "left-to",
+            ["elsewhere" if p.elsewhere else "next" for p in gone if p.elsewhere is not None],
+        ),
         _tally(hop.name, "request-read", [value for value in read if value]),
         _upstream_face(hop, facts, deployment, through),
     ]
@@ -164,6 +182,7 @@ def _upstream_face(
         passage(facts, s, r, hop, deployment) is not None
         or upstream_in_sight(facts, s, r, hop, deployment)
         or face_logged(facts, s, r, hop, deployment)
+        or counted_passage(facts, r, hop, deployment) is not None
         for s, r in rounds
     )
     return Observation(hop.name, "upstream-face", "seen", 1, 1) if seen else None
@@ -178,12 +197,13 @@ def _endings(hop: Hop, through: Sequence[Session], facts: Facts) -> list[Observa
     ]
     if not bad:
         return []
-    after, kind = ended_after(bad), defect_kind(bad)
+    after, kind, said = ended_after(bad), defect_kind(bad), error_said(bad)
     count = len(bad)
     return [
         _tally(hop.name, "ended-by", ends),
         _tally(hop.name, "phase", [phase(round_) for round_ in bad]),
         Observation(hop.name, "ended-after", after, count, count) if after else None,
+        Observation(hop.name, "error-said", said, count, count) if said else None,
         Observation(hop.name, "defect-kind", kind, count, count) if kind else None,
         Observation(hop.name, "period", "regular", count, count) if beat_of(bad) else None,
     ]
