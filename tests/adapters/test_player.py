@@ -10,7 +10,10 @@ from exonerate.adapters.player import ActivityFailed, ScenePlayer, Stage
 from exonerate.core.scene import (
     Activity,
     Event,
+    ProbeSession,
+    PromptRecipe,
     ReadSetting,
+    RequestRecipe,
     RestartService,
     SampleMetrics,
     Scene,
@@ -45,10 +48,19 @@ async def sample(activity: Activity, stage: Stage) -> None:
         await asyncio.sleep(0.005)
 
 
+async def ask(activity: Activity, stage: Stage) -> None:
+    """A session whose rounds never go well at the hop `bad`."""
+    assert isinstance(activity, ProbeSession)
+    stage.emit(activity.name, "exchange", {})
+    if activity.hop == "bad":
+        raise ActivityFailed("a round did not complete")
+
+
 PERFORMERS: dict[type[Activity], Callable[[Activity, Stage], Awaitable[None]]] = {
     RestartService: restart,
     ReadSetting: read,
     SampleMetrics: sample,
+    ProbeSession: ask,
 }
 
 
@@ -75,6 +87,24 @@ def test_what_depends_on_a_failure_is_skipped_and_says_so() -> None:
     events = play(RestartService(name="restart", service="broken"), reading("restart"))
     assert [event.kind for event in events] == ["failed", "skipped"]
     assert events[1].data == {"because": ["restart"]}
+
+
+def session_at(hop: str, *once_over: str) -> ProbeSession:
+    """A session that waits for others, however they end."""
+    prompt = PromptRecipe(seed=1, prompt_tokens=1)
+    request = RequestRecipe(path="/v1/completions", model="m", prompt=prompt, max_tokens=1)
+    return ProbeSession(
+        name=f"at {hop}", hop=hop, url="http://127.0.0.1:1", request=request, rounds=1,
+        connection="fresh", think_s=0.0, deadline_s=1.0, once_over=once_over,
+    )  # fmt: skip
+
+
+def test_a_session_can_wait_for_one_that_fails() -> None:
+    """A control that fails does not end the turns."""
+    events = play(session_at("good", "at bad"), session_at("bad"))
+    assert [(e.activity, e.kind) for e in events] == [
+        ("at bad", "exchange"), ("at bad", "failed"), ("at good", "exchange"),
+    ]  # fmt: skip
 
 
 def test_background_activities_end_with_the_last_of_the_others() -> None:

@@ -14,14 +14,18 @@ from exonerate.core.case.verdict import Verdict
 from exonerate.core.deployment.codec import deployment_to_json
 from exonerate.core.deployment.model import Deployment
 from exonerate.core.deployment.parse import parse_deployment
+from exonerate.core.diagnosis.facts import Facts, read_facts
+from exonerate.core.diagnosis.judgement import Judgement, judge
 from exonerate.core.diagnosis.localiser import RULES, decide
 from exonerate.core.json_types import JsonObject
 from exonerate.core.scene import Event, ProbeSession, SampleMetrics, Scene, Stall, WatchSockets
 from exonerate.core.scene_json import event_to_json, scene_to_json
 from exonerate.core.wire.exchange import ConnectionFacts, ContentFacts, Exchange
 from exonerate.core.wire.exchange_json import exchange_from_json, exchange_to_json
+from exonerate.core.workload.sized import round_body
 
 NS = 1_000_000_000
+HEAD_BYTES = 400
 PATH = """\
 [deployment]
 model = "m"
@@ -65,7 +69,15 @@ class Asked:
     connection_age_s: float
     count: int
     """How many requests have entered at this hop before, over all connections."""
-    half_close: bool = False
+    session: ProbeSession
+    """The session as it was planned: framing, stream, keep-alive and what else it varies."""
+    body_bytes: int
+    """The size of the request's body."""
+
+    @property
+    def half_close(self) -> bool:
+        """Whether the client ends its sending side after the request."""
+        return self.session.half_close
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +133,7 @@ class World:
         sessions = [a for a in scene.activities if isinstance(a, ProbeSession)]
         ends_of: dict[str, float] = {}
         for session in sessions:
-            starts_s = max([begin_s, *(ends_of[name] for name in session.after)])
+            starts_s = max([begin_s, *(ends_of[n] for n in (*session.once_over, *session.after))])
             ends_of[session.name] = self._session(
                 session, stalls.get(session.name), starts_s, events
             )
@@ -130,6 +142,11 @@ class World:
         for watch in scene.activities:
             if isinstance(watch, WatchSockets):
                 events.extend(self._sockets(watch, begin_s))
+            elif isinstance(watch, SampleMetrics):
+                count = min(watch.count, int((self.now_s - begin_s) / watch.every_s))
+                events.extend(
+                    self._metrics(watch, begin_s + n * watch.every_s) for n in range(count)
+                )
         return sorted(events, key=lambda event: event.at_ns)
 
     def _session(
@@ -154,7 +171,8 @@ class World:
                 now_s - last_s,
                 now_s - opened_s,
                 count,
-                session.half_close,
+                session,
+                len(round_body(session.request, number)),
             )
             answer = self.rule(asked)
             waited_s = answer.wait_s + answer.spread_s
@@ -188,11 +206,8 @@ class World:
     ) -> tuple[float, str]:
         at_s = begun_s + stall.after_s
         silence_s, answered_s, all_answered = 0.0, at_s, True
-        samples: list[SampleMetrics] = []
         for activity in stall.play:
-            if isinstance(activity, SampleMetrics):
-                samples.append(activity)
-            elif isinstance(activity, ProbeSession):
+            if isinstance(activity, ProbeSession):
                 side: list[Event] = []
                 end_s = self._session(activity, None, at_s, side)
                 events.extend(side)
@@ -207,11 +222,6 @@ class World:
             looked_s = answered_s - begun_s + stall.look_s
             provisional_s = max(looked_s, stall.give_up_ratio * silence_s)
             ending = (provisional_s, "provisional") if provisional_s < planned[0] else planned
-        for activity in samples:
-            count = int((ending[0] - stall.after_s) / activity.every_s)
-            events.extend(
-                self._metrics(activity, at_s + number * activity.every_s) for number in range(count)
-            )
         return ending
 
     def _metrics(self, activity: SampleMetrics, at_s: float) -> Event:
@@ -261,7 +271,8 @@ def _exchange(
             idle_s=asked.idle_s,
             local_port=port,
         ),
-        request_bytes=900,
+        request_bytes=asked.body_bytes + HEAD_BYTES,
+        body_sent_bytes=asked.body_bytes,
         begun_ns=begun,
         connected_ns=begun,
         written_ns=begun,
@@ -319,3 +330,16 @@ def record(records: Sequence[Record], kind: str, body: JsonObject) -> Record:
         hash="",
         run="run",
     )
+
+
+def judgement_after(world: World, *inquiries: Callable[[Facts], Scene], seed: int = 1) -> Judgement:
+    """What is judged after the first scene of a run and after those asked for then."""
+    records = start_records(world, seed=seed)
+    first = decide(records)
+    assert isinstance(first, Scene)
+    for ask in (lambda _: first, *inquiries):
+        scene = ask(read_facts(records))
+        records.append(record(records, "scene_planned", {"scene": scene_to_json(scene)}))
+        events = [event_to_json(event) for event in world.play(scene)]
+        records.append(record(records, "scene_played", {"scene": scene.id, "events": events}))
+    return judge(records, world.deployment)

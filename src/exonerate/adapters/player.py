@@ -39,6 +39,8 @@ class Stage:
     play_more: Callable[[Sequence[Activity]], Awaitable[None]]
     start: Callable[[Awaitable[None]], None]
     events: list[Event] = field(default_factory=list)
+    silent: dict[str, asyncio.Event] = field(default_factory=dict)
+    """Hops at which a watched round waits, and what is set when that round has ended."""
 
     def emit(self, activity: str, kind: str, data: JsonObject) -> None:
         """Add one event, stamped now."""
@@ -143,8 +145,8 @@ class _Playing:
             self._ended[activity.name].set()
 
     async def _ready(self, activity: Activity) -> bool:
-        """Wait for what comes before; False when one of those failed."""
-        for name in activity.after:
+        """Wait for what comes before; False when one of those failed that must end well."""
+        for name in (*getattr(activity, "once_over", ()), *activity.after):
             await self._ended[name].wait()
         broken = [name for name in activity.after if name not in self._went_well]
         if broken:

@@ -27,7 +27,7 @@ from exonerate.core.wire.dialects import dialect_of_path
 from exonerate.core.wire.end_codes import Ending
 from exonerate.core.wire.exchange import ConnectionFacts, Exchange, GivenUp
 from exonerate.core.wire.recorder import ExchangeRecorder, Read
-from exonerate.core.workload.prompts import chat_body
+from exonerate.core.workload.sized import round_body
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +133,7 @@ class _Session:
         self._body = body
         self.on_read: Callable[[int, Read], None] | None = None
         self._address = parse_address(session.url)
-        self._dialer = Dialer(self._address, StampClock())
+        self._dialer = Dialer(self._address, StampClock(), keepalive_s=session.tcp_keepalive_s)
         self._connection: Connection | None = None
         # A missing key is the operator's to set before anything is sent.
         authorization(session.request)
@@ -160,7 +160,10 @@ class _Session:
     async def _round(self, round_number: int, vigil: _Vigil) -> Exchange:
         recipe = self._session.request
         request = build_request(
-            self._address, recipe, chat_body(recipe, round_number, template=self._body)
+            self._address,
+            recipe,
+            round_body(recipe, round_number, template=self._body),
+            accept_encoding=self._session.accept_encoding,
         )
         recorder = ExchangeRecorder(
             session=self._session.name,
@@ -188,6 +191,7 @@ class _Session:
             connection = await self._connect(recorder)
             connection.send(request.content)
             recorder.request_bytes = len(request.content)
+            recorder.body_sent_bytes = request.body_bytes
             if self._session.half_close and not self._address.secure:
                 await connection.end_sending()
             ending = await self._receive(connection, recorder)

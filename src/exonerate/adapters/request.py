@@ -22,10 +22,21 @@ class Request:
     content: bytes
     request_id: str
     span_id: str
+    body_bytes: int
+    """The size of the body before it was framed."""
+
+
+CHUNK_BYTES = 4096
+"""The size of a chunk where the body goes in chunks."""
 
 
 def build_request(
-    address: Address, recipe: RequestRecipe, body: bytes, *, request_id: str | None = None
+    address: Address,
+    recipe: RequestRecipe,
+    body: bytes,
+    *,
+    request_id: str | None = None,
+    accept_encoding: str | None = None,
 ) -> Request:
     """A POST of the body; the recipe's own headers replace ours of the same name."""
     request_id = request_id or f"exonerate-{secrets.token_hex(8)}"
@@ -34,18 +45,30 @@ def build_request(
         "host": address.authority,
         "user-agent": USER_AGENT,
         "accept": "text/event-stream" if recipe.stream else "application/json",
-        "accept-encoding": ACCEPTED_CODINGS,
+        "accept-encoding": ACCEPTED_CODINGS if accept_encoding is None else accept_encoding,
         "content-type": "application/json",
         "x-request-id": request_id,
         "traceparent": f"00-{secrets.token_hex(16)}-{span_id}-01",
     }
+    size = len(body)
     headers.update(authorization(recipe))
     headers.update((name.lower(), value) for name, value in recipe.headers)
-    headers["content-length"] = str(len(body))
+    if recipe.chunked:
+        headers.pop("content-length", None)
+        headers["transfer-encoding"] = "chunked"
+        body = _in_chunks(body)
+    else:
+        headers["content-length"] = str(size)
     lines = [f"POST {address.target(recipe.path)} HTTP/1.1"]
     lines.extend(f"{name}: {value}" for name, value in headers.items())
     head = "\r\n".join([*lines, "", ""]).encode("latin-1", "replace")
-    return Request(head + body, request_id, span_id)
+    return Request(head + body, request_id, span_id, size)
+
+
+def _in_chunks(body: bytes) -> bytes:
+    """The body in the chunked coding (RFC 9112, 7.1), in chunks of `CHUNK_BYTES`."""
+    pieces = [body[at : at + CHUNK_BYTES] for at in range(0, len(body), CHUNK_BYTES)]
+    return b"".join(b"%x\r\n%s\r\n" % (len(piece), piece) for piece in pieces) + b"0\r\n\r\n"
 
 
 def authorization(recipe: RequestRecipe) -> dict[str, str]:

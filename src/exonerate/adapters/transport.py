@@ -228,9 +228,12 @@ class Connection:
 class Dialer:
     """Opens connections to one address, numbered from 1."""
 
-    def __init__(self, address: Address, stamps: StampClock) -> None:
+    def __init__(
+        self, address: Address, stamps: StampClock, *, keepalive_s: float | None = None
+    ) -> None:
         self.address = address
         self._stamps = stamps
+        self._keepalive_s = keepalive_s
         self._context: ssl.SSLContext | None = None
         self.opened = 0
         self.resolved_ns: int | None = None
@@ -270,6 +273,8 @@ class Dialer:
             sock.setblocking(False)
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             _ask_for_stamps(sock)
+            if self._keepalive_s is not None:
+                _keep_alive(sock, self._keepalive_s)
             await asyncio.get_running_loop().sock_connect(sock, place)
         except OSError as error:
             sock.close()
@@ -304,6 +309,14 @@ def _ask_for_stamps(sock: socket.socket) -> None:
     except OSError:
         # Not Linux, or a sandbox that refuses it: reads carry the time of the read instead.
         return
+
+
+def _keep_alive(sock: socket.socket, every_s: float) -> None:
+    """TCP keep-alive probes after each such silence; the kernel counts in whole seconds."""
+    seconds = max(1, round(every_s))
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, seconds)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, seconds)
 
 
 def _local_port(sock: socket.socket) -> int | None:

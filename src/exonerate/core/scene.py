@@ -9,7 +9,8 @@ from the ledger.
 
 Activities of a scene run in one task group. Each begins `start_s` after the scene began, or after
 every activity named in `after` has ended well; when one of those failed, the activity is skipped
-and says so in an event of kind ``skipped``. A `Stall` trigger starts more activities while a probe
+and says so in an event of kind ``skipped``. A probe session can also wait for others to be over,
+however they ended (`once_over`). A `Stall` trigger starts more activities while a probe
 is waiting for its answer. A `background` activity ends with the last one that is not; one that a
 trigger started ends with the round that stalled.
 
@@ -59,6 +60,14 @@ class RequestRecipe:
     api_key_env: str | None = None
     body_ref: str | None = None
     headers: tuple[tuple[str, str], ...] = ()
+    chunked: bool = False
+    """The body goes in chunks (`Transfer-Encoding: chunked`) instead of with its length."""
+    body_bytes: tuple[int, ...] = ()
+    """Round i sends a body of exactly `body_bytes[i - 1]` bytes; later rounds as the last one.
+
+    What is missing is filled with spaces before the closing brace of the JSON, which costs no
+    prompt tokens; what is too much is cut from the prompt, history first.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,8 +89,14 @@ class ProbeSession:
     stop_after_failure: bool = True
     half_close: bool = False
     """End the sending side after each request, to see who minds; never set otherwise."""
+    tcp_keepalive_s: float | None = None
+    """Seconds of silence between TCP keep-alive probes on the socket; None: none are sent."""
+    accept_encoding: str | None = None
+    """What the requests offer instead of the codings that can be undone here."""
     start_s: float = 0.0
     after: tuple[str, ...] = ()
+    once_over: tuple[str, ...] = ()
+    """Activities that must be over before this one begins, however they ended."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,6 +15,9 @@ from exonerate.core.scene import Activity, ProbeSession, Stall
 from exonerate.core.wire.exchange import Exchange
 from exonerate.core.wire.exchange_json import exchange_from_json, exchange_to_json
 
+SILENT_SHARE = 0.5
+"""A round that waits this share of the stall limit already tells others that it waits."""
+
 
 class ProbePerformer:
     """Plays `ProbeSession`s.
@@ -38,7 +41,7 @@ class ProbePerformer:
         activity = self._as_written(activity)
         run = _ProbeRun(activity, stage)
         trigger = stage.triggers.get(activity.name)
-        watch = StallWatch(((trigger.after_s, run.on_stall),)) if trigger else None
+        watch = run.watch(trigger) if trigger else None
         await play_session(
             activity,
             clock=stage.clock,
@@ -63,6 +66,7 @@ class _ProbeRun:
         self._stage = stage
         self._ended_rounds: dict[int, asyncio.Event] = defaultdict(asyncio.Event)
         self.last_was_complete = False
+        self._asked = False
         self.give_up = asyncio.Event()
 
     def on_exchange(self, exchange: Exchange) -> None:
@@ -72,7 +76,16 @@ class _ProbeRun:
         state = "ok" if exchange.complete else f"failed ({exchange.end})"
         self._stage.progress(f"{self._session.name} round {exchange.round}: {state}", None)
 
+    def watch(self, trigger: Stall) -> StallWatch:
+        """What the waiting of a round sets off."""
+        early_s = trigger.after_s * SILENT_SHARE
+        return StallWatch(((early_s, self.on_silence), (trigger.after_s, self.on_stall)))
+
+    def on_silence(self, round_number: int) -> None:
+        self._stage.silent[self._session.hop] = self._ended_rounds[round_number]
+
     def on_stall(self, round_number: int) -> None:
+        self.on_silence(round_number)
         trigger = self._stage.triggers[self._session.name]
         self._stage.emit(
             self._session.name, "stalled", {"round": round_number, "after_s": trigger.after_s}
@@ -82,15 +95,17 @@ class _ProbeRun:
         self._stage.start(self._look_around(trigger, round_number))
 
     async def _look_around(self, trigger: Stall, round_number: int) -> None:
-        """Watch as long as the round waits; ask at once, and give it up when the answers say so."""
+        """Watch as long as the round waits; ask, and give it up when the answers say so."""
         ended = self._ended_rounds[round_number]
         watches = [activity for activity in trigger.play if is_background(activity)]
         probes = [activity for activity in trigger.play if not is_background(activity)]
         async with asyncio.TaskGroup() as group:
             watching = group.create_task(self._watch(watches))
-            group.create_task(self._ask(trigger, probes, ended))
+            asking = group.create_task(self._ask(trigger, probes, ended))
             await ended.wait()
             watching.cancel()
+            if not self._asked:
+                asking.cancel()
 
     async def _watch(self, watches: Sequence[Activity]) -> None:
         # Begun inside the task: a round may end before the task does anything.
@@ -98,6 +113,8 @@ class _ProbeRun:
 
     async def _ask(self, trigger: Stall, probes: Sequence[Activity], ended: asyncio.Event) -> None:
         stalled_ns = self._stage.clock.now()
+        await self._worth_asking(trigger, probes)
+        self._asked = True
         await self._stage.play_more(probes)
         silence_s = self._longest_silence_s(trigger)
         if trigger.give_up_ratio is None or silence_s is None:
@@ -108,6 +125,26 @@ class _ProbeRun:
             await asyncio.wait_for(ended.wait(), remaining_s)
         except TimeoutError:
             self.give_up.set()
+
+    async def _worth_asking(self, trigger: Stall, probes: Sequence[Activity]) -> None:
+        """Wait while asking would only add load to an engine that is slow for everybody.
+
+        While the victim's shape waits past this hop as well, that says it already; after it was
+        answered there, this round, which may have queued behind it, gets as long again. Where
+        nothing lies past this hop, one more stall limit.
+        """
+        past = {p.hop for p in probes if isinstance(p, ProbeSession)} - {self._session.hop}
+        stalled_ns = self._stage.clock.now()
+        if not past:
+            await asyncio.sleep(trigger.after_s)
+            return
+        waits = [event for hop, event in self._stage.silent.items() if hop in past]
+        waits = [event for event in waits if not event.is_set()]
+        if waits:
+            for event in waits:
+                await event.wait()
+            waited_s = seconds_since(self._stage.clock, stalled_ns)
+            await asyncio.sleep(max(trigger.after_s, waited_s))
 
     def _longest_silence_s(self, trigger: Stall) -> float | None:
         """The longest silence in good answers to compare with; None unless all probes got one.

@@ -12,9 +12,6 @@ from exonerate.core.json_access import count_at, number_at, object_of, text_at
 from exonerate.core.json_types import Json, JsonObject
 from exonerate.core.scene import Event
 
-PAGE = "page@"
-"""Begins the name of a reading that goes on through the whole scene."""
-
 
 @dataclass(frozen=True, slots=True)
 class LogState:

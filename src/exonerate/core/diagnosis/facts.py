@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from exonerate.core.case.records import Record
-from exonerate.core.diagnosis.beside import PAGE, Beside, read_beside
+from exonerate.core.diagnosis.beside import Beside, read_beside
 from exonerate.core.instant import seconds_between
 from exonerate.core.json_types import JsonObject
 from exonerate.core.scene import Event, ProbeSession, Scene
@@ -69,6 +69,11 @@ class Session:
     def hop(self) -> str:
         """Where the session entered."""
         return self.plan.hop
+
+    @property
+    def victim_shaped(self) -> bool:
+        """Whether this session copied the victim, alone or as the control of a variation."""
+        return self.plan.name.startswith(("victim@", "control-"))
 
     @property
     def failed(self) -> Round | None:
@@ -227,7 +232,7 @@ def _sessions(scene: Scene, events: Sequence[Event]) -> list[Session]:
 def _counters(scene: str, events: Sequence[Event]) -> list[CounterSample]:
     found: list[CounterSample] = []
     for event in events:
-        if event.kind != "metrics" or event.activity.startswith(PAGE):
+        if event.kind != "metrics":
             continue
         values = event.data.get("values")
         numbers = (

@@ -35,8 +35,9 @@ GIVE_UP_RATIO = 20.0
 """A hang is provisional once it exceeds this many times the longest silence of a direct answer."""
 LOOK_S = 1.0
 """Counters are watched this long after the last probe was answered, so that they can be flat."""
-COUNTER_SAMPLES_MAX = 400
+COUNTER_SAMPLES_MAX = 2000
 COUNTER_PERIOD_S = 0.25
+GENTLE_PERIOD_S = 1.0
 SOCKET_PERIOD_S = 0.1
 WATCH_FIRST_S = 0.25
 """The sockets are read before the first request, so that its bytes can be told from older ones."""
@@ -78,7 +79,7 @@ def next_shape(
     return Shape(
         number=len(facts.scenes) + 1,
         rounds=max(1, rounds),
-        stall_s=_stall_s(facts),
+        stall_s=stall_limit_s(facts),
         fresh_session_at=fresh_session_at,
         fresh_rounds=2 * failing + 1 if failing else victim.rounds,
         gentle=gentle,
@@ -88,10 +89,13 @@ def next_shape(
 def victim_scene(deployment: Deployment, shape: Shape, seed: int) -> Scene:
     """The victim's session at every hop at once, with everything watched meanwhile."""
     hops = [hop for hop in deployment.hops if probeable(hop)]
-    sessions = [_session(deployment, hop, shape, seed) for hop in hops]
-    watched = [_watch(hop) for hop in deployment.hops]
+    sessions = [victim_session(deployment, hop, shape, seed) for hop in hops]
+    watched: list[Activity] = [
+        *(watch_of(hop) for hop in deployment.hops),
+        *counters_of(deployment, shape),
+    ]
     extra = _fresh_session(deployment, shape, seed)
-    triggers = [_stall(deployment, session, shape, seed) for session in sessions]
+    triggers = [stall_of(deployment, session, shape, seed) for session in sessions]
     victim = deployment.victim
     rounds = max(shape.rounds, shape.fresh_rounds if extra else 0)
     return Scene(
@@ -161,7 +165,7 @@ def content_scene(deployment: Deployment, number: int, seed: int) -> Scene:
     return Scene(
         id=f"content-{number}",
         why="ask the same questions at every hop, and compare the texts",
-        activities=(*(_watch(hop) for hop in deployment.hops), *watches(deployment), *sessions),
+        activities=(*(watch_of(hop) for hop in deployment.hops), *watches(deployment), *sessions),
         time_limit_s=CONTENT_ROUNDS * deployment.victim.deadline_s + 10.0,
     )
 
@@ -197,7 +201,8 @@ def _why(shape: Shape) -> str:
     return text
 
 
-def _session(deployment: Deployment, hop: Hop, shape: Shape, seed: int) -> ProbeSession:
+def victim_session(deployment: Deployment, hop: Hop, shape: Shape, seed: int) -> ProbeSession:
+    """The victim's session as it is sent at one hop."""
     victim = deployment.victim
     factor = THINK_FACTORS[(shape.number - 1) % len(THINK_FACTORS)]
     return ProbeSession(
@@ -216,7 +221,7 @@ def _session(deployment: Deployment, hop: Hop, shape: Shape, seed: int) -> Probe
 def _crowd(deployment: Deployment, hops: list[Hop], shape: Shape, seed: int) -> list[ProbeSession]:
     """The victim's other sessions at the same time, where it has a concurrency above 1."""
     return [
-        replace(_session(deployment, hop, shape, seed), name=f"crowd@{hop.name}/{number}")
+        replace(victim_session(deployment, hop, shape, seed), name=f"crowd@{hop.name}/{number}")
         for hop in hops
         for number in range(2, deployment.victim.concurrency + 1)
     ]
@@ -259,7 +264,8 @@ def _request(
     )
 
 
-def _watch(hop: Hop) -> WatchSockets:
+def watch_of(hop: Hop) -> WatchSockets:
+    """The sockets at one hop, read for as long as the scene lasts."""
     parts = urlsplit(hop.url)
     assert parts.hostname is not None
     return WatchSockets(
@@ -273,19 +279,37 @@ def _watch(hop: Hop) -> WatchSockets:
     )
 
 
-def _stall(deployment: Deployment, session: ProbeSession, shape: Shape, seed: int) -> Stall:
+def counters_of(deployment: Deployment, shape: Shape) -> list[SampleMetrics]:
+    """The counters of every engine that shows them, all through the scene."""
+    return [
+        SampleMetrics(
+            name=f"counters@{hop.name}",
+            hop=hop.name,
+            url=hop.metrics,
+            count=COUNTER_SAMPLES_MAX,
+            every_s=GENTLE_PERIOD_S if shape.gentle else COUNTER_PERIOD_S,
+            background=True,
+        )
+        for hop in deployment.hops
+        if hop.metrics is not None
+    ]
+
+
+def stall_of(deployment: Deployment, session: ProbeSession, shape: Shape, seed: int) -> Stall:
+    """Whom to ask and what to read while a round of this session waits."""
+    place = session.hop if session.name.startswith("victim@") else session.name
     own = next(hop for hop in deployment.hops if hop.name == session.hop)
     past = [hop for hop in beyond(deployment, own.name) if probeable(hop)]
     asked = [own] if shape.gentle else [own, *past]
     probes: list[Activity] = [
         ProbeSession(
-            name=f"meanwhile@{hop.name}/{session.hop}",
+            name=f"meanwhile@{hop.name}/{place}",
             hop=hop.name,
             url=hop.url,
             request=_request(
                 deployment,
                 seed,
-                f"{shape.number}-meanwhile-{session.hop}-{hop.name}",
+                f"{shape.number}-meanwhile-{place}-{hop.name}",
                 growing=False,
             ),
             rounds=1,
@@ -295,34 +319,24 @@ def _stall(deployment: Deployment, session: ProbeSession, shape: Shape, seed: in
         )
         for hop in asked
     ]
-    counters: list[Activity] = [
-        SampleMetrics(
-            name=f"counters@{hop.name}/{session.hop}",
-            hop=hop.name,
-            url=hop.metrics,
-            count=COUNTER_SAMPLES_MAX,
-            every_s=COUNTER_PERIOD_S,
-            background=True,
-        )
-        for hop in deployment.hops
-        if hop.metrics is not None
-    ]
     ratio = GIVE_UP_RATIO if past else None
     return Stall(
         session=session.name,
         after_s=shape.stall_s,
-        play=(*counters, *probes),
+        play=tuple(probes),
         give_up_ratio=ratio,
         look_s=LOOK_S,
     )
 
 
-def _stall_s(facts: Facts) -> float:
+def stall_limit_s(facts: Facts) -> float:
+    """How long a wait is longer than any good one so far, by far."""
     waits = [
         round_.wait_s
         for session in facts.sessions
         if is_victim_shaped(session) and session.failed is None
         for round_ in session.rounds
+        if round_.outcome == "ok"
     ]
     if not waits:
         return FIRST_STALL_S

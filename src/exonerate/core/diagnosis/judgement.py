@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from exonerate.core.case.records import Record
 from exonerate.core.deployment.model import Deployment
 from exonerate.core.deployment.topology import entry_hop
+from exonerate.core.diagnosis.axes.observed import flips
 from exonerate.core.diagnosis.catalogue.registry import suspects_of
 from exonerate.core.diagnosis.facts import Facts, read_facts
 from exonerate.core.diagnosis.observables import COMPLAINTS, observations
@@ -59,6 +60,10 @@ def _complaint(records: Sequence[Record], deployment: Deployment) -> list[Observ
 def judge(records: Sequence[Record], deployment: Deployment) -> Judgement:
     """Everything that the records say about the suspects."""
     facts = read_facts(records)
-    seen = [*observations(facts, deployment), *_complaint(records, deployment)]
+    seen = [
+        *observations(facts, deployment),
+        *flips(facts, deployment),
+        *_complaint(records, deployment),
+    ]
     ratings, none = rate(suspects_of(deployment), seen)
     return Judgement(facts, deployment, tuple(seen), tuple(ratings), none)

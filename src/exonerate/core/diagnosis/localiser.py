@@ -9,11 +9,13 @@ Theory of operation
    - every rival of at least equal prior is contradicted by an observation made twice or more, or
      has next to no posterior left; and the symptom was seen in at least two scenes;
    - the symptom was seen at least `FLIPS_MIN` times through the hop, and was absent at least as
-     often past it, in the same scenes: the bypass is the intervention that flips it.
+     often past it, in the same scenes: the bypass is the intervention that flips it. Or one
+     change of the victim's session flips it, as often, both ways (`axes`).
 3. An innocent explanation (`saturated`, `long-prefill`) needs its posterior and the symptom twice.
 4. Nobody is accused after `CLEAN_SESSIONS_MIN` sessions of the victim's shape went well; the
    verdict says which rate of failure that leaves possible.
-5. Otherwise the victim is copied again, varied, until the budget or the scenes run out; then the
+5. Where the suspects differ in what one change of the victim's session would do, that is tried.
+6. Otherwise the victim is copied again, varied, until the budget or the scenes run out; then the
    evidence does not suffice, and the verdict says what would decide.
 """
 
@@ -26,6 +28,9 @@ from exonerate.core.case.verdict import Verdict
 from exonerate.core.deployment.codec import deployment_from_json
 from exonerate.core.deployment.topology import before, entry_hop, is_engine
 from exonerate.core.diagnosis.answer import locate_answer
+from exonerate.core.diagnosis.axes.choice import next_inquiry
+from exonerate.core.diagnosis.axes.registry import AXES, axis_of
+from exonerate.core.diagnosis.axes.scenes import axis_scene
 from exonerate.core.diagnosis.chance import fisher_one_sided
 from exonerate.core.diagnosis.facts import Facts
 from exonerate.core.diagnosis.inquiries import abort_scene, content_scene, next_shape, victim_scene
@@ -34,7 +39,7 @@ from exonerate.core.diagnosis.observables import ANSWERED, symptom, victim_sessi
 from exonerate.core.diagnosis.posterior import Rating
 from exonerate.core.scene import Scene
 
-RULES = "locate/1"
+RULES = "locate/2"
 CONVICTION = 0.95
 FLIPS_MIN = 3
 CLEAN_SESSIONS_MIN = 3
@@ -44,6 +49,7 @@ CONTENT_TIMES_MIN = 6
 NEXT_TO_NOTHING = 0.002
 ABORT_QUESTION = ("saturated", "slot-leak", "cancel-not-propagated", "scheduler-stuck")
 SCENES_MAX = 8
+AXIS_SCENES_MAX = len(AXES)
 LINGER_S = 1.0
 """What a scene costs beside its probes: start, triggers, the end."""
 
@@ -56,12 +62,15 @@ def decide(records: Sequence[Record]) -> Scene | Verdict:
     judgement = judge(records, deployment)
     outcome = _outcome(judgement)
     facts = judgement.facts
-    if outcome is None and len(facts.scenes) < SCENES_MAX and _affordable(facts, budget_s):
+    if outcome is None and _copies(facts) < SCENES_MAX and _affordable(facts, budget_s):
         gentle = bool(dict(start["options"]).get("gentle"))  # type: ignore[arg-type]  # an object
         if _content_wanted(judgement):
             return content_scene(deployment, len(facts.scenes) + 1, seed)
         if _abort_wanted(judgement):
             return abort_scene(deployment, len(facts.scenes) + 1, seed)
+        inquiry = next_inquiry(judgement, budget_s - facts.elapsed_s)
+        if inquiry is not None:
+            return axis_scene(deployment, facts, inquiry, seed, gentle=gentle)
         shape = next_shape(facts, deployment, _fresh_session_at(judgement), gentle=gentle)
         return victim_scene(deployment, shape, seed)
     answer = locate_answer(judgement, outcome or "insufficient_evidence")
@@ -110,7 +119,8 @@ def _repeated(judgement: Judgement) -> bool:
     top = judgement.top.suspect
     if is_engine(next(h for h in judgement.deployment.hops if h.name == top.hop)):
         return judgement.times("through") >= FLIPS_MIN
-    return _flips(judgement) and _scope_known(judgement)
+    flips = _flips(judgement) or _axis_flips(judgement)
+    return flips and _scope_known(judgement)
 
 
 def _ruled_out(rival: Rating) -> bool:
@@ -144,6 +154,21 @@ def _flips(judgement: Judgement) -> bool:
     if through.times == through.tries:
         return True
     return fisher_one_sided(through.times, through.tries, 0, beyond.tries) < CHANCE_MAX
+
+
+def _axis_flips(judgement: Judgement) -> bool:
+    """Whether one change of the victim's session, as the class predicts, makes the symptom go."""
+    predicts = judgement.top.suspect.suspect_class.predicts
+    return any(
+        o.value == "flips" and o.times >= FLIPS_MIN and predicts[o.observable] == {"flips"}
+        for o in judgement.top.predicted
+        if axis_of(o.observable) is not None
+    )
+
+
+def _copies(facts: Facts) -> int:
+    """How many scenes there were, but for those that varied one axis."""
+    return sum(not scene.id.startswith("axis-") for scene in facts.scenes)
 
 
 def _scope_known(judgement: Judgement) -> bool:

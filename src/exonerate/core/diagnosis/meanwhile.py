@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
+from statistics import median
 
 from exonerate.core.diagnosis.facts import CounterSample, Facts, Round, Session
 from exonerate.core.instant import NS_PER_MS, seconds_between
@@ -25,10 +26,26 @@ def engine_state(facts: Facts, session: Session, engines: Sequence[str]) -> str 
         return None
     states = [_state_of(_window(facts.counters, e, failed), facts, failed) for e in engines]
     seen = [state for state in states if state is not None]
+    if session.hop not in engines and _answered_meanwhile(facts, failed, engines):
+        # It works for others and answers us as well: that does not explain this wait.
+        seen = [state for state in seen if state not in ("queueing", "progressing")]
     for state in ("queueing", "stuck", "progressing", "idle"):
         if state in seen:
             return state
     return None
+
+
+def _answered_meanwhile(facts: Facts, failed: Round, engines: Sequence[str]) -> bool:
+    """Whether an engine promptly answered a request of ours that was sent during the wait."""
+    begun, ended = failed.exchange.begun_ns, failed.exchange.ended_ns
+    return any(
+        round_.outcome == "ok"
+        and begun < round_.exchange.begun_ns
+        and round_.exchange.ended_ns < ended
+        for session in facts.sessions
+        if session.hop in engines
+        for round_ in session.rounds
+    )
 
 
 def _window(samples: Iterable[CounterSample], engine: str, failed: Round) -> list[CounterSample]:
@@ -53,16 +70,30 @@ def _state_of(samples: Sequence[CounterSample], facts: Facts, failed: Round) -> 
         # An engine that reads a long prompt can show nothing for a while, and is not stuck.
         flat_s = seconds_between(samples[0].at_ns, samples[-1].at_ns)
         return "stuck" if flat_s >= STUCK_S_MIN else None
-    foreign = [_load(sample) - len(_own_in_flight(facts, sample.at_ns)) for sample in samples]
-    if min(foreign) > 0 and _moving(samples):
-        waiting = min((s.values or {}).get("waiting", 0.0) for s in samples) > 0
-        return "queueing" if waiting else "progressing"
+    held = median(_load(s) - len(_own_in_flight(facts, s.at_ns)) for s in samples)
+    # An engine may count a whole prompt at its end; a wait that was answered needs no more.
+    rises_min = 1 if failed.outcome == "slow" else SAMPLES_MIN - 1
+    if held > -1 and _moving(samples, rises_min):
+        # Its load is more than our other requests explain: it holds this one, or others' as well.
+        foreign = held > 0 or _victims_crowd(facts, failed)
+        waiting = median((s.values or {}).get("waiting", 0.0) for s in samples) > 0
+        return "queueing" if waiting and foreign else "progressing"
     quiet = _quiet_run(samples, facts, failed)
     if len(quiet) < SAMPLES_MIN:
         return None
-    if _moving(quiet):
+    if _moving(quiet, SAMPLES_MIN - 1):
         return "progressing"
     return "idle" if min(_load(sample) for sample in quiet) == 0 else None
+
+
+def _victims_crowd(facts: Facts, failed: Round) -> bool:
+    """Whether other sessions of the victim's own concurrency were under way with this round."""
+    begun, ended = failed.exchange.begun_ns, failed.exchange.ended_ns
+    return any(
+        session.plan.name.startswith("crowd@")
+        and any(r.exchange.begun_ns < ended and begun < r.exchange.ended_ns for r in session.rounds)
+        for session in facts.sessions
+    )
 
 
 def _flat(samples: Sequence[CounterSample]) -> bool:
@@ -116,11 +147,11 @@ def _quiet_run(
     return longest
 
 
-def _moving(samples: Sequence[CounterSample]) -> bool:
-    """Whether a progress counter rose in more than one step between the readings."""
+def _moving(samples: Sequence[CounterSample], rises_min: int) -> bool:
+    """Whether a progress counter rose in so many steps between the readings."""
     for name in PROGRESS_COUNTERS:
         values = [s.values[name] for s in samples if s.values and name in s.values]
         rises = sum(later > earlier for earlier, later in pairwise(values))
-        if rises >= SAMPLES_MIN - 1:
+        if rises >= rises_min:
             return True
     return False

@@ -23,6 +23,8 @@ Every observable is about one hop:
 - ``ended-by``: who ended the failing exchange; ``upstream``: the hop's log blames the next hop
 - ``breaker``: whether the hop kept the next ones from being asked, by its page or its log
 - ``phase``: when it failed: before any byte, before the first token, or after it
+- ``<axis>-flip``: whether the symptom goes when one thing of the victim's session is changed; see
+  `axes`
 
 A value is reported with how many tries showed it; mixed tries give ``mixed``, and a symptom that
 some entry never showed is ``not-everywhere`` (it cannot live in a hop that every entry passes).
@@ -36,6 +38,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from exonerate.core.deployment.model import Deployment, Hop
 from exonerate.core.deployment.topology import before, beyond, is_engine, probeable
 from exonerate.core.diagnosis.aborts import aborts
+from exonerate.core.diagnosis.axes.registry import FLIPS
 from exonerate.core.diagnosis.carried import answer_held, passage, read_state, upstream_in_sight
 from exonerate.core.diagnosis.client.values import CLIENT_VALUES
 from exonerate.core.diagnosis.counted import breaker, counted_passage
@@ -88,6 +91,7 @@ VALUES: Mapping[str, tuple[str, ...]] = {
     "breaker": ("open", "closed"),
     "phase": ("before-head", "before-token", "after-token"),
     **CLIENT_VALUES,
+    **FLIPS,
 }  # fmt: skip
 
 
@@ -116,7 +120,7 @@ def victim_sessions(facts: Facts, hops: Iterable[Hop]) -> list[Session]:
 
 def is_victim_shaped(session: Session) -> bool:
     """Whether this session copied the victim (and was not a side probe)."""
-    return session.plan.name.startswith("victim@")
+    return session.victim_shaped
 
 
 def _of_hop(hop: Hop, facts: Facts, deployment: Deployment) -> list[Observation]:
@@ -256,7 +260,10 @@ def _meanwhile(hop: str, name: str, facts: Facts, hops: set[str]) -> Observation
     values = [
         "ok" if s.failed is None else "fails"
         for s in facts.sessions
-        if s.during_stall is not None and s.hop in hops and s.conclusive
+        if s.during_stall is not None
+        and not s.during_stall.startswith("axis-")
+        and s.hop in hops
+        and s.conclusive
     ]
     return _tally(hop, name, values)
 

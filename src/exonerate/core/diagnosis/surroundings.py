@@ -1,34 +1,16 @@
-"""What every scene watches beside its probes, where the deployment names it: logs and pages."""
+"""What every scene watches beside its probes, where the deployment names it: logs of hops."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
 from exonerate.core.deployment.model import Deployment
-from exonerate.core.diagnosis.beside import PAGE
-from exonerate.core.scene import Activity, ReadLog, SampleMetrics
-
-PAGE_SAMPLES_MAX = 1000
-PAGE_PERIOD_S = 0.5
+from exonerate.core.scene import Activity, ReadLog
 
 
 def watches(deployment: Deployment) -> tuple[Activity, ...]:
     """Background activities for any scene that sends probes."""
-    return (*_logs(deployment), *_pages(deployment))
-
-
-def _pages(deployment: Deployment) -> Iterator[SampleMetrics]:
-    """Every page of counters, from before the first request to after the last."""
-    for hop in deployment.hops:
-        if hop.metrics is not None:
-            yield SampleMetrics(
-                name=f"{PAGE}{hop.name}",
-                hop=hop.name,
-                url=hop.metrics,
-                count=PAGE_SAMPLES_MAX,
-                every_s=PAGE_PERIOD_S,
-                background=True,
-            )
+    return tuple(_logs(deployment))
 
 
 def log_paths(deployment: Deployment) -> Mapping[str, str]:

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 
 from exonerate.core.deployment.model import Deployment
 from exonerate.core.deployment.topology import entry_hop, is_engine, probeable
+from exonerate.core.diagnosis.axes.axis import Axis
+from exonerate.core.diagnosis.axes.registry import axis_of
 from exonerate.core.diagnosis.facts import Facts
 from exonerate.core.diagnosis.judgement import Judgement
 from exonerate.core.diagnosis.logged import unread_logs
@@ -94,6 +96,9 @@ _TEXTS: Mapping[tuple[str, str], str] = {
 
 def observation_text(observation: Observation) -> str:
     """One observation as a sentence with its counts."""
+    axis = axis_of(observation.observable)
+    if axis is not None:
+        return flip_text(axis, observation)
     template = _TEXTS.get((observation.observable, observation.value))
     if template is None:
         place = "past" if observation.observable == "beyond" else "through"
@@ -102,6 +107,12 @@ def observation_text(observation: Observation) -> str:
     if observation.text:
         text += f" ({observation.text})"
     return f"{text}, {observation.times} of {observation.tries}"
+
+
+def flip_text(axis: Axis, observation: Observation) -> str:
+    """What one change of the victim's session did, as a sentence."""
+    what = "was gone" if observation.value == "flips" else "stayed"
+    return f"at {observation.hop} the symptom {what} {axis.changed} ({observation.text})"
 
 
 def paragraph(judgement: Judgement, outcome: str, answer: Mapping[str, Json]) -> str:

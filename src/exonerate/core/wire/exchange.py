@@ -114,6 +114,8 @@ class Exchange:
     end: str = "---"
     given_up: GivenUp = "no"
     error: str | None = None
+    body_sent_bytes: int = 0
+    """The request's body without head and framing; 0 where it was not counted."""
     """What the operating system or the parser said, when the exchange broke."""
 
     @property

@@ -53,6 +53,7 @@ class ExchangeRecorder:
         self.secure = False
         """The connection is ready only when its TLS handshake has ended."""
         self.request_bytes = 0
+        self.body_sent_bytes = 0
         self.begun_ns = 0
         self.resolved_ns: int | None = None
         self.connected_ns: int | None = None
@@ -135,6 +136,7 @@ class ExchangeRecorder:
             round=self.round_number,
             connection=self.connection,
             request_bytes=self.request_bytes,
+            body_sent_bytes=self.body_sent_bytes,
             begun_ns=self.begun_ns,
             resolved_ns=self.resolved_ns,
             connected_ns=self.connected_ns,
