@@ -34,6 +34,7 @@ from exonerate.adapters.performers.watching import MetricsPerformer, SocketPerfo
 from exonerate.adapters.player import Performer, ScenePlayer
 from exonerate.adapters.request import api_key, victim_body
 from exonerate.adapters.snapshots import take_snapshot
+from exonerate.adapters.standing_tap import StandingTaps, open_taps
 from exonerate.adapters.tap import tap_listener
 from exonerate.core.case.redaction import Redactor
 from exonerate.core.change import restorer
@@ -42,7 +43,7 @@ from exonerate.core.deployment.parse import parse_deployment
 from exonerate.core.deployment.redirect import Redirection, environment_proxies, redirect
 from exonerate.core.diagnosis import localiser
 from exonerate.core.diagnosis.client import decide as observing
-from exonerate.core.diagnosis.surroundings import log_paths
+from exonerate.core.diagnosis.surroundings import log_paths, taps
 from exonerate.core.experiment import decide as experiment
 from exonerate.core.ports import Clock, CounterReader, PageReader
 from exonerate.core.scene import (
@@ -252,6 +253,18 @@ def observatory(
     with closing(listener):
         workbench = build_workbench(deployment, place, more=observing_performers)
         yield Observatory(workbench, port, redirection)
+
+
+@contextmanager
+def standing_taps(deployment: Deployment) -> Iterator[StandingTaps]:
+    """The taps that the deployment names, open for a run.
+
+    Raises:
+        ExonerateError: one of their addresses cannot be had.
+    """
+    places = {hop.name: hop.tap for hop in deployment.hops if hop.tap is not None}
+    with open_taps(taps(deployment), places, SystemClock()) as standing:
+        yield standing
 
 
 def service_control(deployment: Deployment, clock: Clock) -> ServiceControl:

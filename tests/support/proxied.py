@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from exonerate.adapters.player import Performer, Stage
-from exonerate.compose import build_workbench, load_deployment
+from exonerate.compose import build_workbench, load_deployment, standing_taps
 from exonerate.core.json_types import JsonObject
-from exonerate.core.scene import Activity, WatchSockets
+from exonerate.core.scene import Activity, Tap, WatchSockets
 from exonerate.jobs.locate import LocateRequest, locate
 from exonerate.lab.processes import Ready, free_ports, start_program
 
@@ -172,11 +172,13 @@ def _standing(
 def located(folder: Path, *, blind: bool = True, symptom: str | None = None) -> dict[str, Any]:
     """The answer of `locate` in that folder; `blind`: without the sockets of this host."""
     deployment = load_deployment(folder / "exonerate.toml")
-    more: dict[type[Activity], Performer] = {WatchSockets: Blind()} if blind else {}
-    workbench = build_workbench(deployment, folder / f"{secrets.token_hex(4)}.db", more=more)
     request = LocateRequest(case="c", run="r", seed=3, budget_s=60, symptom=symptom)
-    answer = asyncio.run(
-        locate(
+    with standing_taps(deployment) as taps:
+        more: dict[type[Activity], Performer] = {Tap: taps}
+        if blind:
+            more[WatchSockets] = Blind()
+        workbench = build_workbench(deployment, folder / f"{secrets.token_hex(4)}.db", more=more)
+        run = locate(
             deployment,
             request,
             ledger=workbench.ledger,
@@ -184,5 +186,4 @@ def located(folder: Path, *, blind: bool = True, symptom: str | None = None) -> 
             redactor=workbench.redactor,
             progress=lambda what, fraction: None,
         )
-    )
-    return dict(answer)
+        return dict(asyncio.run(taps.during(run)))

@@ -44,12 +44,17 @@ class MetricsPerformer:
 
     def _reading(self, activity: SampleMetrics, page: Page, age_s: float) -> JsonObject:
         if page.status != 200:
-            error = page.error or f"HTTP status {page.status}"
+            error = page.error or f"HTTP status {page.status}{_loading(page)}"
             return {"hop": activity.hop, "values": None, "error": error, "took_s": age_s}
         kind, values = self._read_counters(page.text)
         if kind is None:
             kind, values = read_admin_page(page.text)
         return {"hop": activity.hop, "engine": kind, "values": dict(values), "took_s": age_s}
+
+
+def _loading(page: Page) -> str:
+    """llama.cpp answers 503 and says so on every page until its model is there."""
+    return ": it is loading its model" if "loading model" in page.text[:1000].lower() else ""
 
 
 class SocketPerformer:

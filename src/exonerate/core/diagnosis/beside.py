@@ -1,4 +1,4 @@
-"""What was seen beside the probes and the sockets, as typed facts: logs and pages of counters."""
+"""What was seen beside the probes and the sockets, as typed facts: logs, taps, counters."""
 
 from __future__ import annotations
 
@@ -11,6 +11,10 @@ from exonerate.core.instant import NS_PER_S
 from exonerate.core.json_access import count_at, number_at, object_of, text_at
 from exonerate.core.json_types import Json, JsonObject
 from exonerate.core.scene import Event
+from exonerate.core.wire.tapped import TappedExchange, tapped_exchange_from_json
+
+TAP = "tap@"
+"""Begins the name of a tap before a hop further in; the one at the client has another name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +45,9 @@ class Beside:
     log_lines: tuple[LogLine, ...] = ()
     logs: tuple[tuple[str, LogState], ...] = ()
     """Hop and state of each log that was to be read."""
+    tapped: tuple[TappedExchange, ...] = ()
+    """What crossed taps before hops; an exchange that was open at the end of a scene comes again
+    when it is over."""
     pages: tuple[PageSample, ...] = ()
     """Readings of engines' and proxies' pages, in the order of their stamps."""
 
@@ -57,6 +64,11 @@ def read_beside(events: Sequence[Event]) -> Beside:
     return Beside(
         log_lines=tuple(lines),
         logs=tuple((hop, state) for (hop, _), state in states.items()),
+        tapped=tuple(
+            tapped_exchange_from_json(event.data)
+            for event in events
+            if event.kind == "tap_exchange" and event.activity.startswith(TAP)
+        ),
         pages=tuple(_page(event) for event in events if event.kind == "metrics"),
     )
 

@@ -37,6 +37,8 @@ from exonerate.core.diagnosis.inquiries import abort_scene, content_scene, next_
 from exonerate.core.diagnosis.judgement import Judgement, judge
 from exonerate.core.diagnosis.observables import ANSWERED, symptom, victim_sessions
 from exonerate.core.diagnosis.posterior import Rating
+from exonerate.core.diagnosis.situations import operator_problem, restart_shown
+from exonerate.core.json_types import JsonObject
 from exonerate.core.scene import Scene
 
 RULES = "locate/2"
@@ -60,8 +62,9 @@ def decide(records: Sequence[Record]) -> Scene | Verdict:
     deployment = deployment_from_json(start["deployment"])  # type: ignore[arg-type]  # written so
     seed, budget_s = int(str(start["seed"])), float(str(start["budget_s"]))
     judgement = judge(records, deployment)
-    outcome = _outcome(judgement)
     facts = judgement.facts
+    problem = operator_problem(facts, deployment)
+    outcome = "insufficient_evidence" if problem else _outcome(judgement)
     if outcome is None and _copies(facts) < SCENES_MAX and _affordable(facts, budget_s):
         gentle = bool(dict(start["options"]).get("gentle"))  # type: ignore[arg-type]  # an object
         if _content_wanted(judgement):
@@ -74,6 +77,9 @@ def decide(records: Sequence[Record]) -> Scene | Verdict:
         shape = next_shape(facts, deployment, _fresh_session_at(judgement), gentle=gentle)
         return victim_scene(deployment, shape, seed)
     answer = locate_answer(judgement, outcome or "insufficient_evidence")
+    if problem is not None:
+        said: JsonObject = {"problem": problem.problem, "hint": problem.hint}
+        answer = {**answer, "operator": said, "next": [problem.hint]}
     return Verdict(job="locate", rules=RULES, answer=answer)
 
 
@@ -98,6 +104,10 @@ def _convicted(judgement: Judgement) -> bool:
     top = judgement.top
     missing = [n for n in top.suspect.suspect_class.needs if judgement.observed(n) is None]
     if top.contradicted_by or missing:
+        return False
+    if judgement.top_is("engine-restart") and not restart_shown(
+        judgement.facts, judgement.deployment, top.suspect.hop
+    ):
         return False
     rivals = [
         rating

@@ -21,6 +21,7 @@ Every observable is about one hop:
 - ``upstream-face``: that the hop's upstream side was in sight, for any round
 - ``answer-held``: whether the answer's bytes reached the hop while its client got none of them
 - ``ended-by``: who ended the failing exchange; ``upstream``: the hop's log blames the next hop
+- ``engine-up``: that the engine refuses connections, was restarted or is loading
 - ``breaker``: whether the hop kept the next ones from being asked, by its page or its log
 - ``phase``: when it failed: before any byte, before the first token, or after it
 - ``<axis>-flip``: whether the symptom goes when one thing of the victim's session is changed; see
@@ -39,6 +40,7 @@ from exonerate.core.deployment.model import Deployment, Hop
 from exonerate.core.deployment.topology import before, beyond, is_engine, probeable
 from exonerate.core.diagnosis.aborts import aborts
 from exonerate.core.diagnosis.axes.registry import FLIPS
+from exonerate.core.diagnosis.between import broke_off_at_tap, held_at_tap, tapped_passage
 from exonerate.core.diagnosis.carried import answer_held, passage, read_state, upstream_in_sight
 from exonerate.core.diagnosis.client.values import CLIENT_VALUES
 from exonerate.core.diagnosis.counted import breaker, counted_passage
@@ -50,9 +52,10 @@ from exonerate.core.diagnosis.endings import (
     error_said,
     phase,
 )
-from exonerate.core.diagnosis.facts import Facts, Session
+from exonerate.core.diagnosis.facts import Facts, Round, Session
 from exonerate.core.diagnosis.logged import by_source, ended_by_next, face_logged, logged_passage
 from exonerate.core.diagnosis.meanwhile import engine_state
+from exonerate.core.diagnosis.situations import engine_up
 from exonerate.core.diagnosis.streaming import stream_shape
 from exonerate.core.diagnosis.suspect import Observation
 from exonerate.core.diagnosis.texts import closed_while_idle, same_text
@@ -89,6 +92,7 @@ VALUES: Mapping[str, tuple[str, ...]] = {
     "upstream-face": ("seen",),
     "ended-by": ("us", "hop", "network", "nobody", "upstream"),
     "breaker": ("open", "closed"),
+    "engine-up": ("up", "refuses", "restarted", "loading"),
     "phase": ("before-head", "before-token", "after-token"),
     **CLIENT_VALUES,
     **FLIPS,
@@ -137,11 +141,12 @@ def _of_hop(hop: Hop, facts: Facts, deployment: Deployment) -> list[Observation]
         _fresh_session(hop.name, facts),
         _answer_held(hop, facts, deployment, through),
         *_while_waiting(hop, facts, deployment, through),
-        *_endings(hop, through, facts),
+        *_endings(hop, through, facts, deployment),
         *aborts(hop, facts, deployment),
         same_text(hop, facts, deployment),
         closed_while_idle(hop, through, deployment),
         breaker(hop, facts, through),
+        engine_up(hop, facts, deployment),
     ]
     return [observation for observation in found if observation is not None]
 
@@ -154,7 +159,8 @@ def _while_waiting(
     states = [engine_state(facts, s, engines) for s in waiting]
     looks = [(s, s.waiting) for s in waiting if s.waiting is not None]
     found = [
-        passage(facts, session, round_, hop, deployment)
+        tapped_passage(facts, round_, hop, deployment)
+        or passage(facts, session, round_, hop, deployment)
         or logged_passage(facts, session, round_, hop, deployment)
         or counted_passage(facts, round_, hop, deployment)
         for session, round_ in looks
@@ -186,16 +192,26 @@ def _upstream_face(
         passage(facts, s, r, hop, deployment) is not None
         or upstream_in_sight(facts, s, r, hop, deployment)
         or face_logged(facts, s, r, hop, deployment)
+        or tapped_passage(facts, r, hop, deployment) is not None
         or counted_passage(facts, r, hop, deployment) is not None
         for s, r in rounds
     )
     return Observation(hop.name, "upstream-face", "seen", 1, 1) if seen else None
 
 
-def _endings(hop: Hop, through: Sequence[Session], facts: Facts) -> list[Observation | None]:
+def _blames_next(
+    facts: Facts, session: Session, round_: Round, hop: Hop, deployment: Deployment
+) -> bool:
+    by_log = ended_by_next(facts, session, round_, hop)
+    return by_log or broke_off_at_tap(facts, round_, hop, deployment)
+
+
+def _endings(
+    hop: Hop, through: Sequence[Session], facts: Facts, deployment: Deployment
+) -> list[Observation | None]:
     bad = [s.failed for s in through if s.failed is not None]
     ends = [
-        "upstream" if ended_by_next(facts, s, s.failed, hop) else ended_by(s.failed)
+        "upstream" if _blames_next(facts, s, s.failed, hop, deployment) else ended_by(s.failed)
         for s in through
         if s.failed is not None
     ]
@@ -281,5 +297,8 @@ def _answer_held(
     hop: Hop, facts: Facts, deployment: Deployment, sessions: Sequence[Session]
 ) -> Observation | None:
     bursts = [s for s in sessions if s.failed is None]
-    seen = [answer_held(facts, session, hop, deployment) for session in bursts]
+    seen = [
+        answer_held(facts, session, hop, deployment) or held_at_tap(facts, session, hop, deployment)
+        for session in bursts
+    ]
     return _tally(hop.name, "answer-held", [value for value in seen if value])

@@ -1,16 +1,32 @@
-"""What every scene watches beside its probes, where the deployment names it: logs of hops."""
+"""What every scene watches beside its probes, where the deployment names it: logs, taps."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from urllib.parse import urlsplit
 
 from exonerate.core.deployment.model import Deployment
-from exonerate.core.scene import Activity, ReadLog
+from exonerate.core.diagnosis.beside import TAP
+from exonerate.core.scene import Activity, ReadLog, Tap
 
 
 def watches(deployment: Deployment) -> tuple[Activity, ...]:
     """Background activities for any scene that sends probes."""
-    return tuple(_logs(deployment))
+    return (*_logs(deployment), *taps(deployment))
+
+
+def taps(deployment: Deployment) -> list[Tap]:
+    """A tap before each hop that has one; it outlives the scenes that listen to it."""
+    return [
+        Tap(
+            name=f"{TAP}{hop.name}",
+            hop=hop.name,
+            listen_port=urlsplit(hop.tap).port or 80,
+            upstream_url=hop.url,
+        )
+        for hop in deployment.hops
+        if hop.tap is not None
+    ]
 
 
 def log_paths(deployment: Deployment) -> Mapping[str, str]:

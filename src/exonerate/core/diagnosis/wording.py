@@ -8,10 +8,12 @@ from exonerate.core.deployment.model import Deployment
 from exonerate.core.deployment.topology import entry_hop, is_engine, probeable
 from exonerate.core.diagnosis.axes.axis import Axis
 from exonerate.core.diagnosis.axes.registry import axis_of
+from exonerate.core.diagnosis.between import unused_taps
 from exonerate.core.diagnosis.facts import Facts
 from exonerate.core.diagnosis.judgement import Judgement
 from exonerate.core.diagnosis.logged import unread_logs
 from exonerate.core.diagnosis.observables import victim_sessions
+from exonerate.core.diagnosis.situations import not_seen, order_doubtful
 from exonerate.core.diagnosis.suspect import Observation
 from exonerate.core.json_types import Json
 
@@ -52,6 +54,9 @@ _TEXTS: Mapping[tuple[str, str], str] = {
     ("error-said", "unavailable"): "{hop} said that nobody could serve it (503)",
     ("error-said", "bad-gateway"): "{hop} said that the next hop failed it (502)",
     ("error-said", "error"): "{hop} said that something broke (5xx)",
+    ("engine-up", "refuses"): "{hop} refuses connections, and the hop before it says so too",
+    ("engine-up", "restarted"): "the counters of {hop} began again",
+    ("engine-up", "loading"): "{hop} is loading its model",
     ("breaker", "open"): "{hop} had taken next hops out, or had none that it would ask",
     ("breaker", "closed"): "{hop} was willing to ask every next hop",
     ("ended-by", "upstream"): "the log of {hop} says that the next hop ended the exchange",
@@ -151,6 +156,8 @@ def not_examined(facts: Facts, deployment: Deployment) -> list[str]:
     blind = {hop for (_, hop), seen in facts.sockets.items() if any(s.rows is None for s in seen)}
     missing.extend(f"sockets towards `{name}`: not permitted here" for name in sorted(blind))
     missing.extend(unread_logs(facts))
+    missing.extend(unused_taps(facts, deployment))
+    missing.extend(not_seen(facts, deployment))
     missing.append("the client program itself: its own requests were imitated, not recorded")
     missing.append("other prompt lengths, body sizes, silences and concurrencies than the victim's")
     return missing
@@ -173,7 +180,10 @@ def suggestions(judgement: Judgement, outcome: str) -> list[str]:
     if outcome == "no_fault":
         return list(suspect.suspect_class.settings)
     believable = [r.suspect.id for r in judgement.ratings[:3] if r.posterior > 0.01]
-    steps = list(_status_hints(judgement))
+    steps = [
+        *order_doubtful(judgement.facts, judgement.deployment),
+        *_status_hints(judgement),
+    ]
     if believable and not steps:
         steps.append(f"still believable: {', '.join(believable)}")
     if not any(hop.metrics for hop in judgement.deployment.hops if is_engine(hop)):

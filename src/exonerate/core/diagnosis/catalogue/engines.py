@@ -18,6 +18,7 @@ SATURATED = SuspectClass(
     prior=0.12,
     mechanism="has more work than it can do at once, so requests wait their turn",
     predicts={
+        "engine-up": _any("up"),
         "through": _any("slow", "hang", "mixed"),
         "engine-meanwhile": _any("queueing"),
         "ended-by": _any("us", "nobody"),
@@ -79,7 +80,10 @@ ENGINE_RESTART = SuspectClass(
     roles=_ENGINES,
     prior=0.04,
     mechanism="is down or is being started again",
-    predicts={"through": _any("no-connect", "cut", "server-error", "no-answer", "mixed")},
+    predicts={
+        "engine-up": _any("refuses", "restarted"),
+        "through": _any("no-connect", "cut", "server-error", "no-answer", "mixed"),
+    },
     flips="once it is up the same requests are answered",
 )
 KERNEL_CORRUPTION = SuspectClass(
@@ -108,6 +112,7 @@ SLOT_LEAK = SuspectClass(
     prior=0.05,
     mechanism="does not give a slot back when a client leaves",
     predicts={
+        "engine-up": _any("up"),
         "through": _any("slow", "hang", "mixed"),
         "engine-meanwhile": _any("queueing", "stuck"),
         "abort-through": _any("kept"),

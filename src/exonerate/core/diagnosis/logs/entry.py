@@ -21,8 +21,8 @@ from datetime import UTC, datetime
 from typing import TypeAlias
 
 from exonerate.core.json_types import JsonObject
+from exonerate.core.wire.request_ids import own_request_id
 
-_OWN_ID = re.compile(r"exonerate-[0-9a-f]{16}")
 _ADDRESS = re.compile(r"\[?([0-9A-Za-z.:_-]{1,255}?)\]?:(\d{1,5})")
 
 
@@ -76,7 +76,7 @@ LineParser: TypeAlias = Callable[[str], LogEntry | None]
 
 def own_id(text: object) -> str | None:
     """The text when it is a request id of ours; ids of others are not kept."""
-    return text if isinstance(text, str) and _OWN_ID.fullmatch(text) else None
+    return own_request_id(text)
 
 
 def is_foreign(text: object) -> bool:

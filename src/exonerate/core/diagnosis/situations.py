@@ -1,0 +1,190 @@
+"""Bad situations that a run recognises: a missing key, a foreign certificate, an engine that is
+still loading, hops that cannot be reached from here, hops in the wrong order.
+
+In all of them `locate` goes on with what it has. What the operator must change himself ends the
+run at once: no verdict about the path can come of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from exonerate.core.deployment.model import Deployment, Hop
+from exonerate.core.deployment.topology import beyond, entry_hop, is_engine
+from exonerate.core.diagnosis.counted import restarted
+from exonerate.core.diagnosis.facts import Facts, Round, Session
+from exonerate.core.diagnosis.suspect import Observation
+
+REPEATS_MIN = 2
+_CERTIFICATE = "certificate verify failed"
+_GATEWAY = (502, 503, 504)
+_LOADING = "is loading its model"
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorProblem:
+    """What only the operator can put right, and how."""
+
+    problem: str
+    hint: str
+
+
+def operator_problem(facts: Facts, deployment: Deployment) -> OperatorProblem | None:
+    """A missing or refused key, or a certificate that nobody here trusts."""
+    if not facts.sessions:
+        return None
+    refused = _refused_key(facts, deployment)
+    if refused is not None:
+        return refused
+    entry = entry_hop(deployment).name
+    if _distrusted(_rounds(facts, entry)):
+        return OperatorProblem(
+            f"`{entry}` shows a certificate that this host does not trust",
+            "name its authority: `SSL_CERT_FILE=/path/to/ca.pem exonerate locate`, or give the "
+            "hop's plain address",
+        )
+    return None
+
+
+def not_seen(facts: Facts, deployment: Deployment) -> list[str]:
+    """What these situations kept from being examined."""
+    return [line for hop in deployment.hops for line in _about(facts, hop, deployment)]
+
+
+def order_doubtful(facts: Facts, deployment: Deployment) -> list[str]:
+    """Hops that always fail where a hop before them, whose requests pass them, never does."""
+    found = []
+    for hop in deployment.hops:
+        for inner in beyond(deployment, hop.name):
+            outside, inside = _rounds(facts, hop.name), _rounds(facts, inner.name)
+            good = len(outside) >= REPEATS_MIN and all(_answered(r) for r in outside)
+            bad = len(inside) >= REPEATS_MIN and not any(_answered(r) for r in inside)
+            if good and bad and not _unreached(inside):
+                found.append(
+                    f"`{inner.name}` fails where `{hop.name}` before it does not: are the hops in "
+                    "order, client side first?"
+                )
+    return found
+
+
+def loading(facts: Facts, engine: str) -> bool:
+    """Whether the engine said by its page that it is loading its model."""
+    said = [s.error or "" for s in facts.beside.pages if s.hop == engine and s.values is None]
+    return any(_LOADING in text for text in said)
+
+
+def restart_shown(facts: Facts, deployment: Deployment, engine: str) -> bool:
+    """Whether an engine is shown to be down or restarting, and not only out of reach from here.
+
+    Its counters began again; or it answered and then did not; or it answers errors itself; or it
+    refuses connections while a hop before it, which does answer, says 502 to 504.
+    """
+    if loading(facts, engine):
+        return False
+    rounds = _rounds(facts, engine)
+    if restarted(facts, engine):
+        return True
+    broken = [r for r in rounds if r.outcome in ("no-connect", "cut", "no-answer")]
+    if broken and any(_answered(r) for r in rounds):
+        return True
+    # An engine that says "503" is up: it loads, drains or has no room.
+    failed = [r for r in rounds if r.outcome == "server-error" and r.exchange.status != 503]
+    if failed or any(r.outcome in ("cut", "no-answer") for r in rounds):
+        return True
+    outside = [
+        r
+        for session in facts.sessions
+        if engine in {h.name for h in beyond(deployment, session.hop)}
+        for r in session.rounds
+    ]
+    return bool(broken) and any(r.exchange.status in _GATEWAY for r in outside)
+
+
+def engine_up(hop: Hop, facts: Facts, deployment: Deployment) -> Observation | None:
+    """That an engine is shown to refuse connections, to have begun again, or to be loading."""
+    if not is_engine(hop):
+        return None
+    rounds = _rounds(facts, hop.name)
+    if loading(facts, hop.name):
+        return Observation(hop.name, "engine-up", "loading", len(rounds), len(rounds))
+    if restarted(facts, hop.name):
+        return Observation(hop.name, "engine-up", "restarted", 1, 1)
+    if _unreached(rounds) and restart_shown(facts, deployment, hop.name):
+        return Observation(hop.name, "engine-up", "refuses", len(rounds), len(rounds))
+    return None
+
+
+def _refused_key(facts: Facts, deployment: Deployment) -> OperatorProblem | None:
+    victim = deployment.victim
+    key = victim.api_key_env
+    given = any(name.lower() in ("authorization", "x-api-key") for name, _ in victim.headers)
+    asked = [hop.name for hop in deployment.hops if _rounds(facts, hop.name)]
+    # 403 is also what a filter says; only where nobody at all lets the request in is it the key.
+    everywhere = [n for n in asked if _always(_rounds(facts, n), (401, 403))]
+    without_key = [n for n in asked if _always(_rounds(facts, n), (401,))]
+    if key is None and not given and without_key:
+        name = without_key[0]
+        return OperatorProblem(
+            f"`{name}` answers 401: it wants a key",
+            'export it, name the variable in `[victim]` (`api_key_env = "OPENAI_API_KEY"`), or '
+            "give the header in `headers`",
+        )
+    if asked and everywhere == asked:
+        shown = f"the key in `{key}`" if key else "the victim's request"
+        status = _rounds(facts, asked[0])[0].exchange.status
+        return OperatorProblem(
+            f"every hop answers {status}: {shown} is not accepted",
+            "give the key that the victim's own program uses",
+        )
+    return None
+
+
+def _about(facts: Facts, hop: Hop, deployment: Deployment) -> Iterator[str]:
+    rounds = _rounds(facts, hop.name)
+    if _distrusted(rounds):
+        yield (
+            f"`{hop.name}`: its certificate is not trusted here, so that it was not asked "
+            "(SSL_CERT_FILE names a private authority)"
+        )
+    elif _unreached(rounds):
+        why = next((r.exchange.error for r in rounds if r.exchange.error), "no connection")
+        yield f"`{hop.name}`: cannot be reached from here ({why}): it was not asked directly"
+    if is_engine(hop) and loading(facts, hop.name):
+        yield f"`{hop.name}`: it was still loading its model; wait until it is ready"
+    if _process_hidden(facts, hop):
+        yield f"`{hop.name}`: its process may not be looked into here: its own sockets stay unseen"
+
+
+def _process_hidden(facts: Facts, hop: Hop) -> bool:
+    """It listens on this host, and nobody showed which sockets are its own."""
+    port = hop.url.rpartition(":")[2].partition("/")[0]
+    samples = [s for (_, name), seen in facts.sockets.items() if name == hop.name for s in seen]
+    here = any(
+        str(row.get("local_port")) == port
+        for s in samples
+        for row in s.rows or ()
+        if not row.get("up")
+    )
+    return here and not any(s.process_seen for s in samples)
+
+
+def _rounds(facts: Facts, hop: str) -> list[Round]:
+    sessions: Sequence[Session] = [s for s in facts.sessions if s.hop == hop]
+    return [r for s in sessions for r in s.rounds if r.outcome != "unfinished"]
+
+
+def _always(rounds: Sequence[Round], statuses: Sequence[int]) -> bool:
+    return bool(rounds) and all(r.exchange.status in statuses for r in rounds)
+
+
+def _answered(round_: Round) -> bool:
+    return round_.outcome in ("ok", "slow")
+
+
+def _unreached(rounds: Sequence[Round]) -> bool:
+    return bool(rounds) and all(r.outcome == "no-connect" for r in rounds)
+
+
+def _distrusted(rounds: Sequence[Round]) -> bool:
+    return bool(rounds) and all(_CERTIFICATE in (r.exchange.error or "").lower() for r in rounds)

@@ -1,0 +1,134 @@
+"""Situations in which a run must not guess."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+from tests.core.diagnosis.test_logged import DEPLOYMENT, PLAN, ROUND, facts
+
+from exonerate.core.diagnosis.beside import Beside, PageSample
+from exonerate.core.diagnosis.facts import Facts, Outcome, Round, Session, SocketSample
+from exonerate.core.diagnosis.situations import (
+    loading,
+    not_seen,
+    operator_problem,
+    order_doubtful,
+    restart_shown,
+)
+
+NS = 1_000_000_000
+
+
+def seen(*rounds: tuple[str, Outcome, int | None], error: str | None = None) -> Facts:
+    """Facts with one session for each (hop, outcome, status)."""
+    sessions = tuple(
+        Session(
+            "s",
+            replace(PLAN, name=f"victim@{hop}", hop=hop),
+            (Round(replace(ROUND.exchange, status=status, error=error), outcome),),
+            None,
+        )
+        for hop, outcome, status in rounds
+    )
+    return replace(facts([]), sessions=sessions)
+
+
+def problem(told: Facts, **victim: object) -> str | None:
+    """What only the operator can put right, with this victim."""
+    deployment = replace(DEPLOYMENT, victim=replace(DEPLOYMENT.victim, **victim))  # type: ignore[arg-type]  # its fields
+    found = operator_problem(told, deployment)
+    return None if found is None else found.problem
+
+
+def test_a_missing_key_is_the_operators_affair() -> None:
+    """401 where no key was given; with a key at one hop alone it may be that hop's fault."""
+    told = seen(("edge", "refused", 401), ("engine", "ok", 200))
+    assert problem(told) == "`edge` answers 401: it wants a key"
+    assert problem(told, api_key_env="KEY") is None
+    assert problem(told, headers=(("Authorization", ""),)) is None
+
+
+def test_a_key_that_nobody_accepts_is_the_operators_affair() -> None:
+    """401 or 403 at every hop that was asked."""
+    everywhere = seen(("edge", "refused", 403), ("engine", "refused", 403))
+    assert "the key in `KEY` is not accepted" in str(problem(everywhere, api_key_env="KEY"))
+    filtered = seen(("edge", "refused", 403), ("engine", "ok", 200))
+    assert problem(filtered) is None
+    assert problem(seen()) is None
+
+
+def test_a_certificate_that_is_not_trusted_is_no_fault_of_the_path() -> None:
+    """At the entry it ends the run; further in it is something that was not examined."""
+    why = "[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: self-signed certificate"
+    entry = seen(("edge", "no-connect", None), error=why)
+    assert "certificate that this host does not trust" in str(problem(entry))
+    inner = seen(("engine", "no-connect", None), error=why)
+    assert problem(inner) is None
+    assert "SSL_CERT_FILE" in not_seen(inner, DEPLOYMENT)[0]
+
+
+def test_a_hop_that_cannot_be_reached_from_here_is_listed() -> None:
+    """With what the system said."""
+    told = seen(("engine", "no-connect", None), error="Connection refused")
+    assert not_seen(told, DEPLOYMENT) == [
+        "`engine`: cannot be reached from here (Connection refused): it was not asked directly"
+    ]
+    assert not_seen(seen(("engine", "ok", 200)), DEPLOYMENT) == []
+
+
+def test_an_engine_that_is_loading_is_recognised() -> None:
+    """It says so on its page; an engine that only answers 503 may be full."""
+    page = PageSample("engine", NS, None, None, "HTTP status 503: it is loading its model")
+    told = replace(seen(("engine", "server-error", 503)), beside=Beside(pages=(page,)))
+    assert loading(told, "engine")
+    assert "still loading" in not_seen(told, DEPLOYMENT)[0]
+    assert not restart_shown(told, DEPLOYMENT, "engine")
+
+
+@pytest.mark.parametrize(
+    ("rounds", "shown"),
+    [
+        ([("edge", "no-connect", None), ("engine", "no-connect", None)], False),
+        ([("edge", "hang", None), ("engine", "no-connect", None)], False),
+        ([("edge", "server-error", 502), ("engine", "no-connect", None)], True),
+        ([("engine", "ok", 200), ("engine", "no-connect", None)], True),
+        ([("engine", "server-error", 500)], True),
+        ([("engine", "server-error", 503)], False),
+        ([("engine", "cut", 200)], True),
+    ],
+)
+def test_an_engine_is_down_only_where_somebody_else_is_up(
+    rounds: Sequence[tuple[str, Outcome, int | None]], shown: bool
+) -> None:
+    """Where everything refuses connections, it may be the way there, or this host."""
+    assert restart_shown(seen(*rounds), DEPLOYMENT, "engine") is shown
+
+
+def test_counters_that_began_again_show_a_restart() -> None:
+    """Whatever the answers were."""
+    pages = tuple(PageSample("engine", at, "vllm", {"steps": n}) for at, n in ((1, 9.0), (2, 0.0)))
+    told = replace(seen(("engine", "ok", 200)), beside=Beside(pages=pages))
+    assert restart_shown(told, DEPLOYMENT, "engine")
+
+
+def test_hops_in_the_wrong_order_are_doubted() -> None:
+    """What lies behind a hop cannot always fail where that hop never does."""
+    wrong = seen(*[("edge", "ok", 200)] * 2, *[("engine", "hang", None)] * 2)
+    right = seen(*[("edge", "hang", None)] * 2, *[("engine", "ok", 200)] * 2)
+    apart = seen(*[("edge", "ok", 200)] * 2, *[("engine", "no-connect", None)] * 2)
+    assert order_doubtful(wrong, DEPLOYMENT)[0].startswith("`engine` fails where `edge`")
+    assert order_doubtful(right, DEPLOYMENT) == []
+    assert order_doubtful(apart, DEPLOYMENT) == []
+
+
+def test_a_process_that_may_not_be_looked_into_is_listed() -> None:
+    """It listens on this host; its own sockets belong to somebody else."""
+    row = {"local_port": 8080, "up": False}
+    hidden = replace(seen(), sockets={("s", "edge"): (SocketSample("s", "edge", 1, (row,)),)})
+    shown = replace(
+        seen(), sockets={("s", "edge"): (SocketSample("s", "edge", 1, (row,), True),)}
+    )  # fmt: skip
+    assert not_seen(hidden, DEPLOYMENT) == [
+        "`edge`: its process may not be looked into here: its own sockets stay unseen"
+    ]
+    assert not_seen(shown, DEPLOYMENT) == []
