@@ -43,7 +43,7 @@ from exonerate.core.deployment.parse import parse_deployment
 from exonerate.core.deployment.redirect import Redirection, environment_proxies, redirect
 from exonerate.core.diagnosis import localiser
 from exonerate.core.diagnosis.client import decide as observing
-from exonerate.core.diagnosis.surroundings import log_paths, taps
+from exonerate.core.diagnosis.surroundings import health_urls, log_paths, taps
 from exonerate.core.experiment import decide as experiment
 from exonerate.core.ports import Clock, CounterReader, PageReader
 from exonerate.core.scene import (
@@ -340,7 +340,7 @@ def _performers(deployment: Deployment) -> dict[type[Activity], Performer]:
     metrics = {hop.name: hop.metrics for hop in deployment.hops if hop.metrics}
     return {
         ProbeSession: ProbePerformer(Path(deployment.folder), urls, deployment.victim.headers),
-        SampleMetrics: MetricsPerformer(counter_reader(), metrics),
+        SampleMetrics: MetricsPerformer(counter_reader(), metrics, health_urls(deployment)),
         WatchSockets: SocketPerformer(),
         ReadLog: LogPerformer(Path(deployment.folder), log_paths(deployment)),
         LoadCell: LoadPerformer(Path(deployment.folder), urls),

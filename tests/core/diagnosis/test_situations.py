@@ -9,6 +9,7 @@ from tests.core.diagnosis.test_logged import DEPLOYMENT, PLAN, ROUND, facts
 from exonerate.core.diagnosis.beside import Beside, PageSample
 from exonerate.core.diagnosis.facts import Facts, Outcome, Round, Session, SocketSample
 from exonerate.core.diagnosis.situations import (
+    engine_health,
     loading,
     not_seen,
     operator_problem,
@@ -102,6 +103,26 @@ def test_an_engine_is_down_only_where_somebody_else_is_up(
 ) -> None:
     """Where everything refuses connections, it may be the way there, or this host."""
     assert restart_shown(seen(*rounds), DEPLOYMENT, "engine") is shown
+
+
+@pytest.mark.parametrize(
+    ("error", "state"),
+    [
+        (None, "ok"),
+        ("HTTP status 503", "fails"),
+        ("no answer within 2 s", "silent"),
+        ("HTTP status 503: it is loading its model", "loading"),
+    ],
+)
+def test_the_health_page_is_read_while_a_round_waits(error: str | None, state: str) -> None:
+    """It is shown with the rest, and clears nobody: many pages are shallow."""
+    page = PageSample("engine", 2 * NS, None, {} if error is None else None, error)
+    told = replace(seen(("engine", "hang", None)), beside=Beside(health=(page,)))
+    found = engine_health(DEPLOYMENT.hops[-1], told, told.sessions)
+    assert found is not None
+    assert found.value == state
+    late = replace(told, beside=Beside(health=(replace(page, at_ns=9 * NS),)))
+    assert engine_health(DEPLOYMENT.hops[-1], late, told.sessions) is None
 
 
 def test_counters_that_began_again_show_a_restart() -> None:

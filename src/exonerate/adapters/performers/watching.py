@@ -10,6 +10,7 @@ from exonerate.adapters.player import Stage
 from exonerate.adapters.process_sockets import processes_listening_on, socket_inodes
 from exonerate.adapters.sockets import SocketRow, tcp_sockets
 from exonerate.core.diagnosis.admin_pages import read_admin_page
+from exonerate.core.diagnosis.beside import HEALTH
 from exonerate.core.instant import NS_PER_S
 from exonerate.core.json_types import JsonObject
 from exonerate.core.ports import CounterReader, Page
@@ -24,16 +25,24 @@ class MetricsPerformer:
     Args:
         read_counters: knows the series of engines.
         urls: hop name -> metrics URL as the operator wrote it.
+        health: hop name -> health URL, for readings that are called so.
     """
 
-    def __init__(self, read_counters: CounterReader, urls: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        read_counters: CounterReader,
+        urls: Mapping[str, str],
+        health: Mapping[str, str] | None = None,
+    ) -> None:
         self._read_counters = read_counters
         self._urls = urls
+        self._health = health or {}
 
     async def __call__(self, activity: Activity, stage: Stage) -> None:
         """One ``metrics`` event for each reading, also where the page does not answer."""
         assert isinstance(activity, SampleMetrics)
-        url = self._urls.get(activity.hop, activity.url)
+        urls = self._health if activity.name.startswith(HEALTH) else self._urls
+        url = urls.get(activity.hop, activity.url)
         for number in range(activity.count):
             if number > 0:
                 await asyncio.sleep(activity.every_s)

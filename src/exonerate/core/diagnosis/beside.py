@@ -13,6 +13,8 @@ from exonerate.core.json_types import Json, JsonObject
 from exonerate.core.scene import Event
 from exonerate.core.wire.tapped import TappedExchange, tapped_exchange_from_json
 
+HEALTH = "health@"
+"""Begins the name of a reading of a health page."""
 TAP = "tap@"
 """Begins the name of a tap before a hop further in; the one at the client has another name."""
 
@@ -50,6 +52,8 @@ class Beside:
     when it is over."""
     pages: tuple[PageSample, ...] = ()
     """Readings of engines' and proxies' pages, in the order of their stamps."""
+    health: tuple[PageSample, ...] = ()
+    """Readings of health pages; `values` is None where it was not 200."""
 
 
 def read_beside(events: Sequence[Event]) -> Beside:
@@ -69,8 +73,14 @@ def read_beside(events: Sequence[Event]) -> Beside:
             for event in events
             if event.kind == "tap_exchange" and event.activity.startswith(TAP)
         ),
-        pages=tuple(_page(event) for event in events if event.kind == "metrics"),
+        pages=tuple(_page(e) for e in events if e.kind == "metrics" and not is_health(e)),
+        health=tuple(_page(e) for e in events if e.kind == "metrics" and is_health(e)),
     )
+
+
+def is_health(event: Event) -> bool:
+    """Whether a reading was of a health page, which has no counters."""
+    return event.activity.startswith(HEALTH)
 
 
 def _page(event: Event) -> PageSample:

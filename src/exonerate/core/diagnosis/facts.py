@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from exonerate.core.case.records import Record
-from exonerate.core.diagnosis.beside import Beside, read_beside
+from exonerate.core.diagnosis.beside import Beside, is_health, read_beside
 from exonerate.core.instant import seconds_between
 from exonerate.core.json_types import JsonObject
 from exonerate.core.scene import Event, ProbeSession, Scene
@@ -232,7 +232,7 @@ def _sessions(scene: Scene, events: Sequence[Event]) -> list[Session]:
 def _counters(scene: str, events: Sequence[Event]) -> list[CounterSample]:
     found: list[CounterSample] = []
     for event in events:
-        if event.kind != "metrics":
+        if event.kind != "metrics" or is_health(event):
             continue
         values = event.data.get("values")
         numbers = (

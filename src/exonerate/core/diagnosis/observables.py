@@ -22,6 +22,7 @@ Every observable is about one hop:
 - ``answer-held``: whether the answer's bytes reached the hop while its client got none of them
 - ``ended-by``: who ended the failing exchange; ``upstream``: the hop's log blames the next hop
 - ``engine-up``: that the engine refuses connections, was restarted or is loading
+- ``health``: what the hop's health page said while rounds waited
 - ``breaker``: whether the hop kept the next ones from being asked, by its page or its log
 - ``phase``: when it failed: before any byte, before the first token, or after it
 - ``<axis>-flip``: whether the symptom goes when one thing of the victim's session is changed; see
@@ -55,7 +56,7 @@ from exonerate.core.diagnosis.endings import (
 from exonerate.core.diagnosis.facts import Facts, Round, Session
 from exonerate.core.diagnosis.logged import by_source, ended_by_next, face_logged, logged_passage
 from exonerate.core.diagnosis.meanwhile import engine_state
-from exonerate.core.diagnosis.situations import engine_up
+from exonerate.core.diagnosis.situations import engine_health, engine_up
 from exonerate.core.diagnosis.streaming import stream_shape
 from exonerate.core.diagnosis.suspect import Observation
 from exonerate.core.diagnosis.texts import closed_while_idle, same_text
@@ -92,6 +93,7 @@ VALUES: Mapping[str, tuple[str, ...]] = {
     "upstream-face": ("seen",),
     "ended-by": ("us", "hop", "network", "nobody", "upstream"),
     "breaker": ("open", "closed"),
+    "health": ("ok", "fails", "silent", "loading"),
     "engine-up": ("up", "refuses", "restarted", "loading"),
     "phase": ("before-head", "before-token", "after-token"),
     **CLIENT_VALUES,
@@ -147,6 +149,7 @@ def _of_hop(hop: Hop, facts: Facts, deployment: Deployment) -> list[Observation]
         closed_while_idle(hop, through, deployment),
         breaker(hop, facts, through),
         engine_up(hop, facts, deployment),
+        engine_health(hop, facts, through),
     ]
     return [observation for observation in found if observation is not None]
 

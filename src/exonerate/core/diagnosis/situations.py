@@ -12,9 +12,11 @@ from dataclasses import dataclass
 
 from exonerate.core.deployment.model import Deployment, Hop
 from exonerate.core.deployment.topology import beyond, entry_hop, is_engine
+from exonerate.core.diagnosis.beside import PageSample
 from exonerate.core.diagnosis.counted import restarted
 from exonerate.core.diagnosis.facts import Facts, Round, Session
 from exonerate.core.diagnosis.suspect import Observation
+from exonerate.core.instant import NS_PER_S
 
 REPEATS_MIN = 2
 _CERTIFICATE = "certificate verify failed"
@@ -70,7 +72,8 @@ def order_doubtful(facts: Facts, deployment: Deployment) -> list[str]:
 
 def loading(facts: Facts, engine: str) -> bool:
     """Whether the engine said by its page that it is loading its model."""
-    said = [s.error or "" for s in facts.beside.pages if s.hop == engine and s.values is None]
+    pages = (*facts.beside.pages, *facts.beside.health)
+    said = [s.error or "" for s in pages if s.hop == engine and s.values is None]
     return any(_LOADING in text for text in said)
 
 
@@ -113,6 +116,31 @@ def engine_up(hop: Hop, facts: Facts, deployment: Deployment) -> Observation | N
     if _unreached(rounds) and restart_shown(facts, deployment, hop.name):
         return Observation(hop.name, "engine-up", "refuses", len(rounds), len(rounds))
     return None
+
+
+def engine_health(hop: Hop, facts: Facts, through: Sequence[Session]) -> Observation | None:
+    """What its health page said while rounds waited; the page may be shallow, it clears nobody."""
+    windows = [s.waiting.exchange for s in through if s.waiting is not None]
+    read = [
+        page
+        for page in facts.beside.health
+        if page.hop == hop.name
+        and any(e.begun_ns <= page.at_ns <= e.ended_ns + NS_PER_S for e in windows)
+    ]
+    if not read:
+        return None
+    states = [_health_state(page) for page in read]
+    worst = next(s for s in ("loading", "silent", "fails", "ok") if s in states)
+    return Observation(hop.name, "health", worst, states.count(worst), len(states))
+
+
+def _health_state(page: PageSample) -> str:
+    if page.values is not None:
+        return "ok"
+    said = page.error or ""
+    if _LOADING in said:
+        return "loading"
+    return "fails" if said.startswith("HTTP status") else "silent"
 
 
 def _refused_key(facts: Facts, deployment: Deployment) -> OperatorProblem | None:

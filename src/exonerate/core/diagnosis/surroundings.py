@@ -1,4 +1,4 @@
-"""What every scene watches beside its probes, where the deployment names it: logs, taps."""
+"""What every scene watches beside its probes, where the deployment names it: logs, taps, health."""
 
 from __future__ import annotations
 
@@ -6,13 +6,47 @@ from collections.abc import Iterator, Mapping
 from urllib.parse import urlsplit
 
 from exonerate.core.deployment.model import Deployment
-from exonerate.core.diagnosis.beside import TAP
-from exonerate.core.scene import Activity, ReadLog, Tap
+from exonerate.core.deployment.topology import is_engine
+from exonerate.core.diagnosis.beside import HEALTH, TAP
+from exonerate.core.scene import Activity, ReadLog, SampleMetrics, Tap
+
+DEEP_HEALTH: Mapping[str, str] = {
+    "sglang": "/health_generate",
+    "vllm": "/health",
+    "llama.cpp": "/health",
+    "llamacpp": "/health",
+}
+"""By the kind of an engine. SGLang's makes a token; the others only tell that the front end is up,
+and llama.cpp's that the model is there."""
+HEALTH_PERIOD_S = 1.0
+HEALTH_SAMPLES_MAX = 600
 
 
 def watches(deployment: Deployment) -> tuple[Activity, ...]:
     """Background activities for any scene that sends probes."""
-    return (*_logs(deployment), *taps(deployment))
+    return (*_logs(deployment), *taps(deployment), *_health(deployment))
+
+
+def health_urls(deployment: Deployment) -> Mapping[str, str]:
+    """Hop -> the page that tells whether it is well, as deep as there is one."""
+    found = {hop.name: hop.health for hop in deployment.hops if hop.health is not None}
+    for hop in deployment.hops:
+        page = DEEP_HEALTH.get((hop.kind or "").lower())
+        if is_engine(hop) and page is not None:
+            found.setdefault(hop.name, hop.url + page)
+    return found
+
+
+def _health(deployment: Deployment) -> Iterator[SampleMetrics]:
+    for hop, url in health_urls(deployment).items():
+        yield SampleMetrics(
+            name=f"{HEALTH}{hop}",
+            hop=hop,
+            url=url,
+            count=HEALTH_SAMPLES_MAX,
+            every_s=HEALTH_PERIOD_S,
+            background=True,
+        )
 
 
 def taps(deployment: Deployment) -> list[Tap]:
