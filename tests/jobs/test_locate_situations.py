@@ -80,7 +80,7 @@ def test_one_address_under_two_names_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_private_certificate_ends_the_run_with_the_way_out(tmp_path: Path) -> None:
-    """The name of the variable that makes a private authority known."""
+    """The key that makes a private authority known."""
     command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2"
     names = ["-subj", "/CN=test", "-addext", "subjectAltName=IP:127.0.0.1"]
     files = ["-keyout", str(tmp_path / "key"), "-out", str(tmp_path / "cert")]
@@ -95,10 +95,10 @@ def test_a_private_certificate_ends_the_run_with_the_way_out(tmp_path: Path) -> 
     ready = Ready(url=f"tcp://127.0.0.1:{port}")
     with (
         start_program([*server, *keys], log=tmp_path / "tls.log", ready=ready),
-        pytest.raises(ExonerateError, match="certificate that this host does not trust") as caught,
+        pytest.raises(ExonerateError, match="certificate of `edge` is not accepted here") as caught,
     ):
         located(tmp_path)
-    assert "SSL_CERT_FILE" in caught.value.hint
+    assert "`ca` of the hop" in caught.value.hint
 
 
 def test_where_everything_refuses_connections_nobody_is_accused(tmp_path: Path) -> None:

@@ -156,7 +156,7 @@ class World:
         last_s = now_s
         port = self._port()
         for number in range(1, session.rounds + 1):
-            now_s += session.think_s if number > 1 else 0.0
+            now_s += session.pause_before_s(number)
             idled = self.idle_close_s is not None and now_s - last_s > self.idle_close_s
             closed = on_connection > 0 and idled
             if session.connection == "fresh" or on_connection == 0 or closed:

@@ -87,6 +87,8 @@ class ProbeSession:
     think_s: float
     deadline_s: float
     stop_after_failure: bool = True
+    pauses_s: tuple[float, ...] = ()
+    """Silence before rounds 2, 3, ... instead of `think_s`; later rounds as the last one."""
     half_close: bool = False
     """End the sending side after each request, to see who minds; never set otherwise."""
     tcp_keepalive_s: float | None = None
@@ -97,6 +99,14 @@ class ProbeSession:
     after: tuple[str, ...] = ()
     once_over: tuple[str, ...] = ()
     """Activities that must be over before this one begins, however they ended."""
+
+    def pause_before_s(self, round_number: int) -> float:
+        """The silence before a round; none before the first."""
+        if round_number == 1:
+            return 0.0
+        if not self.pauses_s:
+            return self.think_s
+        return self.pauses_s[min(round_number - 1, len(self.pauses_s)) - 1]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

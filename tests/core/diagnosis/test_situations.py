@@ -62,10 +62,10 @@ def test_a_certificate_that_is_not_trusted_is_no_fault_of_the_path() -> None:
     """At the entry it ends the run; further in it is something that was not examined."""
     why = "[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: self-signed certificate"
     entry = seen(("edge", "no-connect", None), error=why)
-    assert "certificate that this host does not trust" in str(problem(entry))
+    assert "the certificate of `edge` is not accepted here" in str(problem(entry))
     inner = seen(("engine", "no-connect", None), error=why)
     assert problem(inner) is None
-    assert "SSL_CERT_FILE" in not_seen(inner, DEPLOYMENT)[0]
+    assert "its certificate is not accepted" in not_seen(inner, DEPLOYMENT)[0]
 
 
 def test_a_hop_that_cannot_be_reached_from_here_is_listed() -> None:

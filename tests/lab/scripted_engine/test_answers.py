@@ -7,10 +7,12 @@ import json
 import pytest
 
 from exonerate.lab.scripted_engine.answers import (
+    WORDS,
     WrongRequest,
     echoed,
     finish_reason,
     read_ask,
+    reworded,
     words_for,
 )
 
@@ -53,3 +55,10 @@ def test_words() -> None:
     assert len(list(words_for(ask, seed=1, limit=4))) == 4
     assert list(echoed(ask, limit=2)) == ["two", "three"]
     assert (finish_reason(ask, 9), finish_reason(ask, 4)) == ("length", "stop")
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_a_reworded_word_is_another_of_the_same_kind(word: str) -> None:
+    """No garbage: the words are exchanged among themselves."""
+    assert reworded(word) in WORDS
+    assert reworded(word) != word

@@ -13,7 +13,7 @@ from exonerate.core.diagnosis.admin_pages import read_admin_page
 from exonerate.core.diagnosis.beside import HEALTH
 from exonerate.core.instant import NS_PER_S
 from exonerate.core.json_types import JsonObject
-from exonerate.core.ports import CounterReader, Page
+from exonerate.core.ports import CounterReader, Page, PageReader
 from exonerate.core.scene import Activity, SampleMetrics, WatchSockets
 
 METRICS_TIMEOUT_S = 2.0
@@ -26,17 +26,21 @@ class MetricsPerformer:
         read_counters: knows the series of engines.
         urls: hop name -> metrics URL as the operator wrote it.
         health: hop name -> health URL, for readings that are called so.
+        get: how a page is had.
     """
 
     def __init__(
         self,
         read_counters: CounterReader,
         urls: Mapping[str, str],
+        *,
         health: Mapping[str, str] | None = None,
+        get: PageReader = get_page,
     ) -> None:
         self._read_counters = read_counters
         self._urls = urls
         self._health = health or {}
+        self._get = get
 
     async def __call__(self, activity: Activity, stage: Stage) -> None:
         """One ``metrics`` event for each reading, also where the page does not answer."""
@@ -47,7 +51,7 @@ class MetricsPerformer:
             if number > 0:
                 await asyncio.sleep(activity.every_s)
             asked_ns = stage.clock.now()
-            page = await get_page(url, timeout_s=METRICS_TIMEOUT_S)
+            page = await self._get(url, timeout_s=METRICS_TIMEOUT_S)
             age_s = (stage.clock.now() - asked_ns) / NS_PER_S
             stage.emit(activity.name, "metrics", self._reading(activity, page, age_s))
 

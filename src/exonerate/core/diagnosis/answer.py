@@ -57,7 +57,7 @@ def _fault(judgement: Judgement) -> JsonObject:
         "layer": layer,
         "hops": hops,
         "class": suspect_class.slug,
-        "details": fault_details(judgement.facts, hop.name, suspect_class),
+        "details": fault_details(judgement),
         "confidence": round(min(CONFIDENCE_MAX, rating.posterior), 4),
         "evidence": [o.id for o in rating.predicted],
         "mechanism": suspect_class.mechanism,

@@ -19,8 +19,9 @@ BEATS_MIN, BEAT_PARTS_MAX = 4, 3
 BEAT_TOLERANCE_S, PERIOD_S_MIN = 0.15, 2.0
 _SAID = {504: "timeout", 503: "unavailable", 502: "bad-gateway"}
 TRANSPORT_DEFECTS = frozenset(
-    {"invalid-utf8", "invalid-json", "framing-in-body", "duplicated-event", "text-after-finish"}
-)
+    {"invalid-utf8", "invalid-json", "framing-in-body", "duplicated-event", "text-after-finish",
+     "invalid-coding"}
+)  # fmt: skip
 
 
 def ended_by(round_: Round) -> str:
@@ -51,6 +52,15 @@ def silence_s(round_: Round) -> float:
     if exchange.arrivals_ms:
         last = exchange.begun_ns + int(exchange.arrivals_ms[-1] * 1e6)
     return seconds_between(last, exchange.ended_ns)
+
+
+def longest_silence_s(round_: Round) -> float:
+    """The longest time without a token that the round lived through, before the first included."""
+    arrivals = round_.exchange.arrivals_ms
+    if not arrivals:
+        return round_.total_s
+    gaps = (later - earlier for earlier, later in pairwise(arrivals))
+    return max(arrivals[0], *gaps) / 1000 if len(arrivals) > 1 else arrivals[0] / 1000
 
 
 def ended_after(rounds: Sequence[Round]) -> str | None:

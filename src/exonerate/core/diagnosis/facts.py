@@ -32,8 +32,13 @@ Outcome: TypeAlias = Literal[
 
 CONTENT_FAULTS = frozenset(
     {"invalid-utf8", "invalid-json", "framing-in-body", "duplicated-event", "special-token",
-     "text-after-finish"}
+     "text-after-finish", "invalid-coding"}
 )  # fmt: skip
+UNREAD = frozenset({"undecodable-coding", "oversized-body"})
+"""What such an answer said is not known, so that nothing can be missed in it."""
+
+VICTIM_SHAPED = ("victim@", "control-")
+"""How the names of sessions begin that copy the victim: alone, or beside a varied one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +78,7 @@ class Session:
     @property
     def victim_shaped(self) -> bool:
         """Whether this session copied the victim, alone or as the control of a variation."""
-        return self.plan.name.startswith(("victim@", "control-"))
+        return self.plan.name.startswith(VICTIM_SHAPED)
 
     @property
     def failed(self) -> Round | None:
@@ -195,7 +200,7 @@ def _outcome_of_answer(exchange: Exchange, stall_s: float | None, tokens_max: in
         whole = content.finish_reason is not None or 0 < tokens_max <= content.meaningful_events
         return "lost-ending" if whole and not content.done_seen else "cut"
     if not exchange.content.done_seen:
-        return "lost-ending"
+        return "unfinished" if UNREAD & set(content.defects) else "lost-ending"
     first = exchange.first_token_ns or exchange.ended_ns
     if stall_s is not None and seconds_between(exchange.begun_ns, first) > stall_s:
         return "slow"

@@ -29,8 +29,10 @@ from exonerate.core.deployment.codec import deployment_from_json
 from exonerate.core.deployment.topology import before, entry_hop, is_engine
 from exonerate.core.diagnosis.answer import locate_answer
 from exonerate.core.diagnosis.axes.choice import next_inquiry
+from exonerate.core.diagnosis.axes.refining import next_refinement
 from exonerate.core.diagnosis.axes.registry import AXES, axis_of
 from exonerate.core.diagnosis.axes.scenes import axis_scene
+from exonerate.core.diagnosis.axes.walks import WALKS_MAX
 from exonerate.core.diagnosis.chance import fisher_one_sided
 from exonerate.core.diagnosis.facts import Facts
 from exonerate.core.diagnosis.inquiries import abort_scene, content_scene, next_shape, victim_scene
@@ -51,7 +53,7 @@ CONTENT_TIMES_MIN = 6
 NEXT_TO_NOTHING = 0.002
 ABORT_QUESTION = ("saturated", "slot-leak", "cancel-not-propagated", "scheduler-stuck")
 SCENES_MAX = 8
-AXIS_SCENES_MAX = len(AXES)
+VARIED_SCENES_MAX = len(AXES) + WALKS_MAX
 LINGER_S = 1.0
 """What a scene costs beside its probes: start, triggers, the end."""
 
@@ -61,12 +63,12 @@ def decide(records: Sequence[Record]) -> Scene | Verdict:
     start = next(record.body for record in records if record.kind == "run_started")
     deployment = deployment_from_json(start["deployment"])  # type: ignore[arg-type]  # written so
     seed, budget_s = int(str(start["seed"])), float(str(start["budget_s"]))
+    gentle = bool(dict(start["options"]).get("gentle"))  # type: ignore[arg-type]  # an object
     judgement = judge(records, deployment)
     facts = judgement.facts
     problem = operator_problem(facts, deployment)
     outcome = "insufficient_evidence" if problem else _outcome(judgement)
     if outcome is None and _copies(facts) < SCENES_MAX and _affordable(facts, budget_s):
-        gentle = bool(dict(start["options"]).get("gentle"))  # type: ignore[arg-type]  # an object
         if _content_wanted(judgement):
             return content_scene(deployment, len(facts.scenes) + 1, seed)
         if _abort_wanted(judgement):
@@ -76,6 +78,11 @@ def decide(records: Sequence[Record]) -> Scene | Verdict:
             return axis_scene(deployment, facts, inquiry, seed, gentle=gentle)
         shape = next_shape(facts, deployment, _fresh_session_at(judgement), gentle=gentle)
         return victim_scene(deployment, shape, seed)
+    if outcome == "fault":
+        left_s = budget_s - facts.elapsed_s - LINGER_S
+        refinement = next_refinement(judgement, left_s, seed=seed, gentle=gentle)
+        if refinement is not None:
+            return refinement
     answer = locate_answer(judgement, outcome or "insufficient_evidence")
     if problem is not None:
         said: JsonObject = {"problem": problem.problem, "hint": problem.hint}
@@ -177,8 +184,8 @@ def _axis_flips(judgement: Judgement) -> bool:
 
 
 def _copies(facts: Facts) -> int:
-    """How many scenes there were, but for those that varied one axis."""
-    return sum(not scene.id.startswith("axis-") for scene in facts.scenes)
+    """How many scenes there were, but for those that varied something."""
+    return sum(not scene.id.startswith(("axis-", "walk-")) for scene in facts.scenes)
 
 
 def _scope_known(judgement: Judgement) -> bool:

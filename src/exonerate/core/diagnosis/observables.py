@@ -53,7 +53,7 @@ from exonerate.core.diagnosis.endings import (
     error_said,
     phase,
 )
-from exonerate.core.diagnosis.facts import Facts, Round, Session
+from exonerate.core.diagnosis.facts import VICTIM_SHAPED, Facts, Round, Session
 from exonerate.core.diagnosis.logged import by_source, ended_by_next, face_logged, logged_passage
 from exonerate.core.diagnosis.meanwhile import engine_state
 from exonerate.core.diagnosis.situations import engine_health, engine_up
@@ -280,7 +280,7 @@ def _meanwhile(hop: str, name: str, facts: Facts, hops: set[str]) -> Observation
         "ok" if s.failed is None else "fails"
         for s in facts.sessions
         if s.during_stall is not None
-        and not s.during_stall.startswith("axis-")
+        and s.during_stall.startswith(VICTIM_SHAPED)
         and s.hop in hops
         and s.conclusive
     ]

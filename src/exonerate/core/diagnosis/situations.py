@@ -19,7 +19,7 @@ from exonerate.core.diagnosis.suspect import Observation
 from exonerate.core.instant import NS_PER_S
 
 REPEATS_MIN = 2
-_CERTIFICATE = "certificate verify failed"
+_CERTIFICATE = "certificate"
 _GATEWAY = (502, 503, 504)
 _LOADING = "is loading its model"
 
@@ -40,11 +40,12 @@ def operator_problem(facts: Facts, deployment: Deployment) -> OperatorProblem | 
     if refused is not None:
         return refused
     entry = entry_hop(deployment).name
-    if _distrusted(_rounds(facts, entry)):
+    rounds = _rounds(facts, entry)
+    if _distrusted(rounds):
         return OperatorProblem(
-            f"`{entry}` shows a certificate that this host does not trust",
-            "name its authority: `SSL_CERT_FILE=/path/to/ca.pem exonerate locate`, or give the "
-            "hop's plain address",
+            f"the certificate of `{entry}` is not accepted here: {rounds[0].exchange.error}",
+            "name a private authority in `ca` of the hop (or in SSL_CERT_FILE), or write the URL "
+            "as the certificate has it",
         )
     return None
 
@@ -172,8 +173,8 @@ def _about(facts: Facts, hop: Hop, deployment: Deployment) -> Iterator[str]:
     rounds = _rounds(facts, hop.name)
     if _distrusted(rounds):
         yield (
-            f"`{hop.name}`: its certificate is not trusted here, so that it was not asked "
-            "(SSL_CERT_FILE names a private authority)"
+            f"`{hop.name}`: its certificate is not accepted here, so that it was not asked "
+            "(`ca` of the hop names a private authority)"
         )
     elif _unreached(rounds):
         why = next((r.exchange.error for r in rounds if r.exchange.error), "no connection")

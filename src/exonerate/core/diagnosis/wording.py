@@ -9,6 +9,7 @@ from exonerate.core.deployment.topology import entry_hop, is_engine, probeable
 from exonerate.core.diagnosis.axes.axis import Axis
 from exonerate.core.diagnosis.axes.registry import axis_of
 from exonerate.core.diagnosis.between import unused_taps
+from exonerate.core.diagnosis.details import settings_of
 from exonerate.core.diagnosis.facts import Facts
 from exonerate.core.diagnosis.judgement import Judgement
 from exonerate.core.diagnosis.logged import unread_logs
@@ -171,7 +172,7 @@ def suggestions(judgement: Judgement, outcome: str) -> list[str]:
     """What to do or to look at next."""
     suspect = judgement.top.suspect
     if outcome == "fault":
-        steps = list(suspect.suspect_class.settings)
+        steps = list(settings_of(judgement))
         steps.append(
             "after the repair run `exonerate locate` again: the verdict must turn to no_fault"
         )

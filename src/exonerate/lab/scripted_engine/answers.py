@@ -75,6 +75,11 @@ def _prompt(loaded: Mapping[str, object], *, chat: bool) -> str:
     return "\n".join(str(item.get("content")) for item in messages if isinstance(item, dict))
 
 
+def reworded(word: str) -> str:
+    """Another word that makes as much sense in its place."""
+    return WORDS[(WORDS.index(word) + len(WORDS) // 2) % len(WORDS)]
+
+
 def words_for(ask: Ask, *, seed: int, limit: int) -> Iterator[str]:
     """The words of the answer, at most as many as asked for."""
     digest = hashlib.sha256(f"{seed}\n{ask.prompt}".encode()).digest()
