@@ -17,8 +17,17 @@ from exonerate.core.deployment.parse import parse_deployment
 from exonerate.core.diagnosis.facts import Facts, read_facts
 from exonerate.core.diagnosis.judgement import Judgement, judge
 from exonerate.core.diagnosis.localiser import RULES, decide
+from exonerate.core.diagnosis.logs.entry import LogEntry, entry_to_json
 from exonerate.core.json_types import JsonObject
-from exonerate.core.scene import Event, ProbeSession, SampleMetrics, Scene, Stall, WatchSockets
+from exonerate.core.scene import (
+    Event,
+    ProbeSession,
+    ReadLog,
+    SampleMetrics,
+    Scene,
+    Stall,
+    WatchSockets,
+)
 from exonerate.core.scene_json import event_to_json, scene_to_json
 from exonerate.core.wire.exchange import ConnectionFacts, ContentFacts, Exchange
 from exonerate.core.wire.exchange_json import exchange_from_json, exchange_to_json
@@ -119,6 +128,8 @@ class World:
         default_factory=lambda: parse_deployment(PATH, path="test", folder="/")
     )
     sockets_visible: bool = True
+    log: Callable[[Exchange], LogEntry] | None = None
+    """What the log of a hop says of each request that entered at it."""
     idle_close_s: float | None = None
     """After how long every entry closes a connection on which nothing is asked."""
     now_s: float = 0.0
@@ -142,6 +153,8 @@ class World:
         for watch in scene.activities:
             if isinstance(watch, WatchSockets):
                 events.extend(self._sockets(watch, begin_s))
+            elif isinstance(watch, ReadLog) and self.log is not None:
+                events.append(self._logged(watch, events))
             elif isinstance(watch, SampleMetrics):
                 count = min(watch.count, int((self.now_s - begin_s) / watch.every_s))
                 events.extend(
@@ -244,6 +257,13 @@ class World:
             at_s += watch.every_s
         return found
 
+    def _logged(self, watch: ReadLog, events: Sequence[Event]) -> Event:
+        assert self.log is not None
+        asked = [exchange_from_json(e.data) for e in events if e.kind == "exchange"]
+        entries = [entry_to_json(self.log(e)) for e in asked if e.hop == watch.hop]
+        data: JsonObject = {"hop": watch.hop, "wall_s": self.now_s, "entries": list(entries)}
+        return Event(watch.name, int(self.now_s * NS), "log", data)
+
     def _port(self) -> int:
         self.ports += 1
         return self.ports
@@ -273,6 +293,7 @@ def _exchange(
         ),
         request_bytes=asked.body_bytes + HEAD_BYTES,
         body_sent_bytes=asked.body_bytes,
+        request_id=f"exonerate-{port:08x}{number:08x}",
         begun_ns=begun,
         connected_ns=begun,
         written_ns=begun,
