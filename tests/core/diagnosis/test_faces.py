@@ -7,6 +7,7 @@ from tests.support.world import OK, PATH, Answer, Asked, World, locate_in
 
 from exonerate.core.deployment.parse import parse_deployment
 from exonerate.core.diagnosis.logs.entry import LogEntry
+from exonerate.core.json_access import at
 from exonerate.core.wire.exchange import Exchange
 
 LOGGED = PATH.replace('role = "proxy"', 'role = "proxy"\nlog = "edge.log"', 1)
@@ -41,5 +42,5 @@ def world(*, logged: bool) -> World:
 def test_with_both_faces_in_the_log_the_box_is_named(logged: bool, place: list[str]) -> None:
     """Without it the verdict stays between the hop and the next one."""
     answer = locate_in(world(logged=logged))
-    (fault,) = answer["faults"]  # type: ignore[misc]  # a list of one
-    assert (fault["class"], fault["hops"]) == ("drops-requests", place)  # type: ignore[index, call-overload]  # an object
+    assert at(answer, "faults", 0, "class") == "drops-requests"
+    assert at(answer, "faults", 0, "hops") == place

@@ -34,6 +34,11 @@ def seen(*rounds: tuple[str, Outcome, int | None], error: str | None = None) -> 
     return replace(facts([]), sessions=sessions)
 
 
+def twice(*rounds: tuple[str, Outcome, int | None]) -> Facts:
+    """As `seen`, each of them two times."""
+    return seen(*rounds, *rounds)
+
+
 def problem(told: Facts, **victim: object) -> str | None:
     """What only the operator can put right, with this victim."""
     deployment = replace(DEPLOYMENT, victim=replace(DEPLOYMENT.victim, **victim))  # type: ignore[arg-type]  # its fields
@@ -134,9 +139,9 @@ def test_counters_that_began_again_show_a_restart() -> None:
 
 def test_hops_in_the_wrong_order_are_doubted() -> None:
     """What lies behind a hop cannot always fail where that hop never does."""
-    wrong = seen(*[("edge", "ok", 200)] * 2, *[("engine", "hang", None)] * 2)
-    right = seen(*[("edge", "hang", None)] * 2, *[("engine", "ok", 200)] * 2)
-    apart = seen(*[("edge", "ok", 200)] * 2, *[("engine", "no-connect", None)] * 2)
+    wrong = twice(("edge", "ok", 200), ("engine", "hang", None))
+    right = twice(("edge", "hang", None), ("engine", "ok", 200))
+    apart = twice(("edge", "ok", 200), ("engine", "no-connect", None))
     assert order_doubtful(wrong, DEPLOYMENT)[0].startswith("`engine` fails where `edge`")
     assert order_doubtful(right, DEPLOYMENT) == []
     assert order_doubtful(apart, DEPLOYMENT) == []
