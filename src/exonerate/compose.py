@@ -24,6 +24,7 @@ from exonerate.adapters.knob_files import KnobReading, read_knob
 from exonerate.adapters.ledger import SqlLedger, open_ledger
 from exonerate.adapters.link import check_link, link_of, links_of
 from exonerate.adapters.performers.changing import change_performers
+from exonerate.adapters.performers.control import play_control
 from exonerate.adapters.performers.loading import LoadPerformer
 from exonerate.adapters.performers.log_reading import LogPerformer
 from exonerate.adapters.performers.observing import (
@@ -51,6 +52,7 @@ from exonerate.core.experiment import decide as experiment
 from exonerate.core.ports import Clock, CounterReader, PageReader
 from exonerate.core.scene import (
     Activity,
+    Control,
     LoadCell,
     ProbeSession,
     ReadLog,
@@ -370,4 +372,5 @@ def _performers(deployment: Deployment) -> dict[type[Activity], Performer]:
         WatchSockets: SocketPerformer(),
         ReadLog: LogPerformer(folder, log_paths(deployment)),
         LoadCell: LoadPerformer(folder, urls, links=links),
+        Control: play_control,
     }

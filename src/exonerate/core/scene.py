@@ -40,6 +40,8 @@ class PromptRecipe:
     prompt_tokens: int
     growth_tokens: int = 0
     salt: str = ""
+    code_word: bool = False
+    """Open with a word that stands in no other prompt, and ask for it (`wire.code_words`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,6 +168,25 @@ class ReadLog:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Control:
+    """A known-good engine on this host: an exchange that is answered at once, and a bit of work.
+
+    Emits one ``control`` event for each try: `{"echo_ms", "work_ms", "work_cpu_ms", "load",
+    "processors", "steal", "served"}`. Where this is slow as well, the host is, and nobody's timing
+    tells. `served` has, for each of `ports` that a process of this host listens on, the seconds
+    that it and its children have computed so far and those that they have waited for a processor.
+    """
+
+    name: str
+    count: int
+    ports: tuple[int, ...] = ()
+    every_s: float = 1.0
+    start_s: float = 0.0
+    after: tuple[str, ...] = ()
+    background: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LoadCell:
     """Closed-loop load at one concurrency: the unit of a benchmark and of an A/B.
 
@@ -272,6 +293,7 @@ Activity: TypeAlias = (
     | SampleMetrics
     | WatchSockets
     | ReadLog
+    | Control
     | LoadCell
     | SwapFile
     | RestartService

@@ -8,7 +8,7 @@ from tests.core.diagnosis.test_logged import DEPLOYMENT, EDGE, ENGINE, ROUND, SE
 
 from exonerate.core.diagnosis.beside import Beside, PageSample
 from exonerate.core.diagnosis.carried import Passage
-from exonerate.core.diagnosis.counted import breaker, counted_passage, restarted
+from exonerate.core.diagnosis.counted import breaker, counted_passage
 from exonerate.core.diagnosis.facts import Facts
 from exonerate.core.diagnosis.logs.entry import LogEntry
 
@@ -74,14 +74,3 @@ def test_an_engine_has_neither() -> None:
     """Its counters are read for what it computes."""
     assert counted_passage(counted(), ROUND, ENGINE, DEPLOYMENT) is None
     assert breaker(ENGINE, counted(), [SESSION]) is None
-
-
-def test_counters_that_fall_show_a_restart() -> None:
-    """So does a start that moved; a page that did not answer shows nothing."""
-    fell = counted((1, {"steps": 9}), (2, {"steps": 1}), hop="engine")
-    moved = counted((1, {"started": 100.0}), (2, {"started": 200.0}), hop="engine")
-    went_on = counted((1, {"steps": 9}), (2, {"steps": 9}), hop="engine")
-    assert restarted(fell, "engine")
-    assert restarted(moved, "engine")
-    assert not restarted(went_on, "engine")
-    assert not restarted(fell, "edge")

@@ -12,7 +12,6 @@ from exonerate.core.diagnosis.facts import Facts, Round, Session
 from exonerate.core.diagnosis.logged import (
     by_source,
     ended_by_next,
-    face_logged,
     logged_passage,
     unread_logs,
 )
@@ -88,7 +87,6 @@ def test_silence_of_a_log_proves_nothing() -> None:
     other = replace(SENT, request_id="exonerate-00000000000000bb")
     assert passed(("edge", other)) is None
     assert passed() is None
-    assert not face_logged(facts([]), SESSION, ROUND, EDGE, DEPLOYMENT)
 
 
 def test_a_log_blames_the_next_hop_only_for_what_that_did() -> None:

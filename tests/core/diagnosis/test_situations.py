@@ -7,7 +7,14 @@ import pytest
 from tests.core.diagnosis.test_logged import DEPLOYMENT, PLAN, ROUND, facts
 
 from exonerate.core.diagnosis.beside import Beside, PageSample
-from exonerate.core.diagnosis.facts import Facts, Outcome, Round, Session, SocketSample
+from exonerate.core.diagnosis.facts import (
+    CounterSample,
+    Facts,
+    Outcome,
+    Round,
+    Session,
+    SocketSample,
+)
 from exonerate.core.diagnosis.situations import (
     engine_health,
     loading,
@@ -132,8 +139,10 @@ def test_the_health_page_is_read_while_a_round_waits(error: str | None, state: s
 
 def test_counters_that_began_again_show_a_restart() -> None:
     """Whatever the answers were."""
-    pages = tuple(PageSample("engine", at, "vllm", {"steps": n}) for at, n in ((1, 9.0), (2, 0.0)))
-    told = replace(seen(("engine", "ok", 200)), beside=Beside(pages=pages))
+    samples = tuple(
+        CounterSample("s", "c", "engine", at, {"steps": n}) for at, n in ((1, 9.0), (2, 0.0))
+    )
+    told = replace(seen(("engine", "ok", 200)), counters=samples)
     assert restart_shown(told, DEPLOYMENT, "engine")
 
 

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from exonerate.core.wire.code_words import code_word
 from exonerate.lab.scripted_engine.answers import (
     WORDS,
     WrongRequest,
@@ -62,3 +63,12 @@ def test_a_reworded_word_is_another_of_the_same_kind(word: str) -> None:
     """No garbage: the words are exchanged among themselves."""
     assert reworded(word) in WORDS
     assert reworded(word) != word
+
+
+def test_a_code_word_comes_back_early_and_again() -> None:
+    """As an obedient model would say it."""
+    word = code_word("x")
+    prompt = json.dumps({"prompt": f"Your code word is {word}. Say it. one two"}).encode()
+    said = list(words_for(read_ask(prompt, chat=False), seed=1, limit=20))
+    assert said.count(word) >= 3
+    assert word in said[:3]

@@ -8,7 +8,6 @@ whether it left, and over how many tries.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 
 from exonerate.core.deployment.model import Deployment, Hop
 from exonerate.core.deployment.topology import before, is_engine
@@ -59,24 +58,6 @@ def breaker(hop: Hop, facts: Facts, through: Sequence[Session]) -> Observation |
     if not states:
         return None
     return Observation(hop.name, "breaker", value, states.count(value), len(states))
-
-
-def restarted(facts: Facts, engine: str) -> bool:
-    """Whether an engine's counters began again: one fell, or its start moved."""
-    samples = [s for s in facts.beside.pages if s.hop == engine and s.values]
-    return any(_began_again(one, other) for one, other in pairwise(samples))
-
-
-COUNTERS = ("generated_tokens", "prompt_tokens", "steps", "requests")
-
-
-def _began_again(one: PageSample, other: PageSample) -> bool:
-    earlier, later = one.values or {}, other.values or {}
-    if later.get("started", 0.0) > earlier.get("started", 0.0) + 1.0 and "started" in earlier:
-        return True
-    both = [name for name in COUNTERS if name in earlier and name in later]
-    # A series that appears only after the first request is missing at first, and falls never.
-    return bool(both) and any(later[name] < earlier[name] for name in both)
 
 
 def _breaker_in(facts: Facts, session: Session, round_: Round, hop: Hop) -> str | None:

@@ -7,6 +7,7 @@ from itertools import pairwise
 from statistics import median
 
 from exonerate.core.diagnosis.facts import Round
+from exonerate.core.diagnosis.sense import FOREIGN, GARBLED
 from exonerate.core.instant import NS_PER_S, seconds_between
 
 REPEATS_MIN = 3
@@ -113,10 +114,14 @@ def _on_beat(times: Sequence[float], period: float) -> bool:
 
 
 def defect_kind(rounds: Sequence[Round]) -> str | None:
-    """Whether what is wrong with the content is a token of a template or damage on the way."""
+    """What is wrong with the content: another's text, no text, a template's token, or bytes."""
     defects = {defect for round_ in rounds for defect in round_.exchange.content.defects}
     if not defects:
         return None
+    if FOREIGN in defects:
+        return "foreign"
+    if GARBLED in defects:
+        return "garbled"
     if defects & TRANSPORT_DEFECTS:
         return "transport"
     return "special-token" if "special-token" in defects else None

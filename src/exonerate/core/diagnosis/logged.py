@@ -44,13 +44,6 @@ def logged_passage(
     return None
 
 
-def face_logged(
-    facts: Facts, session: Session, round_: Round, hop: Hop, deployment: Deployment
-) -> bool:
-    """Whether a log told of the hop's upstream side for this request."""
-    return logged_passage(facts, session, round_, hop, deployment) is not None
-
-
 def by_source(observation: Observation | None, passages: Sequence[Passage]) -> Observation | None:
     """The observation, saying so where it is not the sockets that showed it."""
     sources = sorted({p.source for p in passages} - {"sockets"})

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from exonerate.core.deployment.model import Deployment, Hop
-from exonerate.core.deployment.topology import beyond, entry_hop, is_engine
+from exonerate.core.deployment.topology import beyond, entry_hop, hop_named, is_engine
 from exonerate.core.diagnosis.beside import PageSample
-from exonerate.core.diagnosis.counted import restarted
+from exonerate.core.diagnosis.engine_process import engine_process
 from exonerate.core.diagnosis.facts import Facts, Round, Session
 from exonerate.core.diagnosis.suspect import Observation
 from exonerate.core.instant import NS_PER_S
@@ -87,7 +87,8 @@ def restart_shown(facts: Facts, deployment: Deployment, engine: str) -> bool:
     if loading(facts, engine):
         return False
     rounds = _rounds(facts, engine)
-    if restarted(facts, engine):
+    process = engine_process(hop_named(deployment, engine), facts)
+    if process is not None and process.value == "restarted":
         return True
     broken = [r for r in rounds if r.outcome in ("no-connect", "cut", "no-answer")]
     if broken and any(_answered(r) for r in rounds):
@@ -103,20 +104,6 @@ def restart_shown(facts: Facts, deployment: Deployment, engine: str) -> bool:
         for r in session.rounds
     ]
     return bool(broken) and any(r.exchange.status in _GATEWAY for r in outside)
-
-
-def engine_up(hop: Hop, facts: Facts, deployment: Deployment) -> Observation | None:
-    """That an engine is shown to refuse connections, to have begun again, or to be loading."""
-    if not is_engine(hop):
-        return None
-    rounds = _rounds(facts, hop.name)
-    if loading(facts, hop.name):
-        return Observation(hop.name, "engine-up", "loading", len(rounds), len(rounds))
-    if restarted(facts, hop.name):
-        return Observation(hop.name, "engine-up", "restarted", 1, 1)
-    if _unreached(rounds) and restart_shown(facts, deployment, hop.name):
-        return Observation(hop.name, "engine-up", "refuses", len(rounds), len(rounds))
-    return None
 
 
 def engine_health(hop: Hop, facts: Facts, through: Sequence[Session]) -> Observation | None:

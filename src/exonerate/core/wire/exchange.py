@@ -62,6 +62,15 @@ class ContentFacts:
     completion_tokens: int | None = None
     text_sha256: str | None = None
     text_characters: int = 0
+    words: int = 0
+    odd_words: int = 0
+    """Words that no language writes; see `text_facts`."""
+    longest_run: int = 0
+    """The longest run of one and the same word."""
+    code_words: tuple[str, ...] = ()
+    """The code words of our own probes that stand in the answer."""
+    text_prefixes: tuple[str, ...] = ()
+    """Hashes of the text up to each third word, so that beginnings can be compared."""
     defects: tuple[str, ...] = ()
     """Names from a closed list: `invalid-utf8`, `invalid-json`, `framing-in-body`,
     `duplicated-event`, `special-token`, `error-event`, `html-body`, `text-after-finish`,
