@@ -64,12 +64,20 @@ async def hop(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, answer
             if answers:
                 writer.write(ANSWER)
     except (asyncio.IncompleteReadError, ConnectionError):
-        writer.close()
+        pass
+    writer.close()
+    await writer.wait_closed()
 
 
 async def scenes(number: int, *, answers: bool) -> list[list[Event]]:
     """The events of as many scenes, one after the other."""
-    server = await asyncio.start_server(lambda r, w: hop(r, w, answers), "127.0.0.1", 0)
+    ended = asyncio.Event()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await hop(reader, writer, answers)
+        ended.set()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
     port, clock = free_port(), SystemClock()
     tap = Tap(
         name="tap@engine", hop="engine", listen_port=port,
@@ -88,7 +96,9 @@ async def scenes(number: int, *, answers: bool) -> list[list[Event]]:
 
     async with server:
         with open_taps([tap], {"engine": f"http://127.0.0.1:{port}"}, clock) as standing:
-            return await standing.during(play(standing))
+            events = await standing.during(play(standing))
+        await ended.wait()  # the server's end of it, or the loop would leave it open
+        return events
 
 
 def ids(events: Sequence[Event]) -> list[object]:
