@@ -26,6 +26,7 @@ from exonerate.adapters.link import check_link, link_of, links_of
 from exonerate.adapters.performers.changing import change_performers
 from exonerate.adapters.performers.control import play_control
 from exonerate.adapters.performers.loading import LoadPerformer
+from exonerate.adapters.performers.log_reading import LogPerformer
 from exonerate.adapters.performers.observing import (
     ProgramPerformer,
     TapPerformer,
@@ -36,6 +37,7 @@ from exonerate.adapters.performers.watching import MetricsPerformer, SocketPerfo
 from exonerate.adapters.player import Performer, ScenePlayer
 from exonerate.adapters.request import api_key, victim_body
 from exonerate.adapters.snapshots import take_snapshot
+from exonerate.adapters.standing_tap import StandingTaps, open_taps
 from exonerate.adapters.tap import tap_listener
 from exonerate.adapters.tls import tls_context
 from exonerate.core.case.redaction import Redactor
@@ -45,6 +47,7 @@ from exonerate.core.deployment.parse import parse_deployment
 from exonerate.core.deployment.redirect import Redirection, environment_proxies, redirect
 from exonerate.core.diagnosis import localiser
 from exonerate.core.diagnosis.client import decide as observing
+from exonerate.core.diagnosis.surroundings import health_urls, log_paths, taps
 from exonerate.core.experiment import decide as experiment
 from exonerate.core.ports import Clock, CounterReader, PageReader
 from exonerate.core.scene import (
@@ -52,6 +55,7 @@ from exonerate.core.scene import (
     Control,
     LoadCell,
     ProbeSession,
+    ReadLog,
     RunProgram,
     SampleMetrics,
     Tap,
@@ -256,6 +260,18 @@ def observatory(
         yield Observatory(workbench, port, redirection)
 
 
+@contextmanager
+def standing_taps(deployment: Deployment) -> Iterator[StandingTaps]:
+    """The taps that the deployment names, open for a run.
+
+    Raises:
+        ExonerateError: one of their addresses cannot be had.
+    """
+    places = {hop.name: hop.tap for hop in deployment.hops if hop.tap is not None}
+    with open_taps(taps(deployment), places, SystemClock()) as standing:
+        yield standing
+
+
 def service_control(deployment: Deployment, clock: Clock) -> ServiceControl:
     """What starts, stops and looks at the services of a deployment."""
     folder = Path(deployment.folder)
@@ -352,8 +368,14 @@ def _performers(deployment: Deployment) -> dict[type[Activity], Performer]:
     )
     return {
         ProbeSession: ProbePerformer(folder, urls, headers, links=links),
-        SampleMetrics: MetricsPerformer(counter_reader(), metrics, get=page_reader(deployment)),
+        SampleMetrics: MetricsPerformer(
+            counter_reader(),
+            metrics,
+            health=health_urls(deployment),
+            get=page_reader(deployment),
+        ),
         WatchSockets: SocketPerformer(),
+        ReadLog: LogPerformer(folder, log_paths(deployment)),
         LoadCell: LoadPerformer(folder, urls, links=links),
         Control: play_control,
     }

@@ -19,11 +19,13 @@ from exonerate.core.deployment.parse import parse_deployment
 from exonerate.core.diagnosis.facts import Facts, read_facts
 from exonerate.core.diagnosis.judgement import Judgement, judge
 from exonerate.core.diagnosis.localiser import RULES, decide
+from exonerate.core.diagnosis.logs.entry import LogEntry, entry_to_json
 from exonerate.core.json_types import JsonObject
 from exonerate.core.scene import (
     Control,
     Event,
     ProbeSession,
+    ReadLog,
     SampleMetrics,
     Scene,
     Stall,
@@ -156,6 +158,8 @@ class World:
         default_factory=lambda: parse_deployment(PATH, path="test", folder="/")
     )
     sockets_visible: bool = True
+    log: Callable[[Exchange], LogEntry] | None = None
+    """What the log of a hop says of each request that entered at it."""
     starved: float = 1.0
     """How many times its processor time the control's work takes."""
     idle_close_s: float | None = None
@@ -190,6 +194,8 @@ class World:
         for watch in scene.activities:
             if isinstance(watch, WatchSockets):
                 events.extend(self._sockets(watch, begin_s))
+            elif isinstance(watch, ReadLog) and self.log is not None:
+                events.append(self._logged(watch, events))
             elif isinstance(watch, Control):
                 events.extend(self._control(watch, begin_s))
             elif isinstance(watch, SampleMetrics):
@@ -304,6 +310,13 @@ class World:
             at_s += watch.every_s
         return found
 
+    def _logged(self, watch: ReadLog, events: Sequence[Event]) -> Event:
+        assert self.log is not None
+        asked = [exchange_from_json(e.data) for e in events if e.kind == "exchange"]
+        entries = [entry_to_json(self.log(e)) for e in asked if e.hop == watch.hop]
+        data: JsonObject = {"hop": watch.hop, "wall_s": self.now_s, "entries": list(entries)}
+        return Event(watch.name, int(self.now_s * NS), "log", data)
+
     def _control(self, control: Control, begin_s: float) -> list[Event]:
         tries = int((self.now_s - begin_s) / control.every_s)
         data: JsonObject = {
@@ -356,6 +369,7 @@ def _exchange(
         ),
         request_bytes=asked.body_bytes + HEAD_BYTES,
         body_sent_bytes=asked.body_bytes,
+        request_id=f"exonerate-{port:08x}{number:08x}",
         begun_ns=begun,
         resolved_ns=begun + int(answer.name_s * NS) if asked.on_connection == 1 else None,
         connected_ns=begun + int((answer.name_s + answer.handshake_s) * NS),

@@ -42,6 +42,8 @@ class TapEars:
 
     exchange: Callable[[TappedExchange], None]
     connection: Callable[[TappedConnection], None]
+    opened: Callable[[ConnectionReducer], None] = lambda reducer: None
+    """A connection was accepted; the reducer knows what crosses it until it is over."""
 
 
 def tap_listener(host: str = "127.0.0.1", port: int = 0) -> socket.socket:
@@ -84,6 +86,7 @@ async def run_tap(
                 reducer = ConnectionReducer(
                     hop=hop, ordinal=ordinal, client_port=peer[1], opened_ns=clock.now()
                 )
+                ears.opened(reducer)
                 group.create_task(_Relay(client, upstream, reducer, clock, ears).run())
     finally:
         listener.close()

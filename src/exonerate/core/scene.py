@@ -149,6 +149,25 @@ class WatchSockets:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ReadLog:
+    """What is appended to a hop's log from now on; the place is kept from scene to scene.
+
+    Emits ``log`` events: `{"hop", "wall_s", "entries": [...], "lines", "unknown_lines",
+    "skipped_bytes"}` (see `core.diagnosis.logs.entry`), or `{"hop", "error"}` once.
+    """
+
+    name: str
+    hop: str
+    path: str
+    kind: str | None = None
+    every_s: float = 0.25
+    bytes_max: int = 4 << 20
+    start_s: float = 0.0
+    after: tuple[str, ...] = ()
+    background: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Control:
     """A known-good engine on this host: an exchange that is answered at once, and a bit of work.
 
@@ -273,6 +292,7 @@ Activity: TypeAlias = (
     ProbeSession
     | SampleMetrics
     | WatchSockets
+    | ReadLog
     | Control
     | LoadCell
     | SwapFile

@@ -16,6 +16,7 @@ from exonerate.core.diagnosis.axes.walks import ROUNDS_MAX, WALKS_MAX
 from exonerate.core.diagnosis.facts import read_facts
 from exonerate.core.diagnosis.inquiries import next_shape, request_count, victim_scene
 from exonerate.core.diagnosis.localiser import RULES, SCENES_MAX, VARIED_SCENES_MAX, decide
+from exonerate.core.json_access import object_of
 from exonerate.core.json_types import JsonObject
 from exonerate.core.ports import Ledger, Player, Progress
 from exonerate.core.scene import ProbeSession
@@ -50,7 +51,8 @@ async def locate(
         The answer `exonerate.verdict/1`.
 
     Raises:
-        ExonerateError: the deployment has no hop that takes a request, or the ledger fails.
+        ExonerateError: the deployment has no hop that takes a request, the ledger fails, or the
+            answers show what only the operator can put right (the run is in the ledger then).
     """
     check_locatable(deployment)
     run = RunStart(
@@ -64,9 +66,13 @@ async def locate(
         deployment=deployment_to_json(deployment),
         scenes_max=SCENES_MAX + VARIED_SCENES_MAX + 1,
     )
-    return await drive(
+    answer = await drive(
         decide, run=run, ledger=ledger, player=player, redactor=redactor, progress=progress
     )
+    said = object_of(answer.get("operator"))
+    if said:
+        raise ExonerateError(str(said["problem"]), str(said["hint"]))
+    return answer
 
 
 def planned_traffic(deployment: Deployment, *, seed: int) -> JsonObject:
@@ -134,9 +140,18 @@ def still_standing(case: Case, live_values: Mapping[str, str | None]) -> list[Js
 
 
 def check_locatable(deployment: Deployment) -> None:
-    """Refuse a deployment without hops, in words."""
+    """Refuse a deployment without hops, or with one address twice, in words."""
     if not deployment.hops:
         raise ExonerateError(
             "the deployment has no hop to probe",
             "add `[[hop]]` sections, or give URLs: `exonerate locate URL URL --model M`",
         )
+    seen: dict[str, str] = {}
+    for hop in deployment.hops:
+        address = hop.url.replace("//localhost", "//127.0.0.1").rstrip("/").lower()
+        if address in seen:
+            raise ExonerateError(
+                f"hops `{seen[address]}` and `{hop.name}` have the same URL",
+                "give each hop the address at which a request enters the path there",
+            )
+        seen[address] = hop.name

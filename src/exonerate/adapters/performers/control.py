@@ -82,10 +82,9 @@ def _served(pids: Iterable[int]) -> JsonObject:
 
 
 async def _echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    with contextlib.suppress(OSError):
+    with contextlib.closing(writer), contextlib.suppress(OSError):
         writer.write(await reader.readline())
         await writer.drain()
-    writer.close()
 
 
 async def _exchange_ms(port: int, stage: Stage) -> float:
@@ -93,9 +92,9 @@ async def _exchange_ms(port: int, stage: Stage) -> float:
     try:
         async with asyncio.timeout(ECHO_LIMIT_S):
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
-            writer.write(b"known good\n")
-            await reader.readline()
-            writer.close()
+            with contextlib.closing(writer):
+                writer.write(b"known good\n")
+                await reader.readline()
     except (OSError, TimeoutError):
         # Too slow to be measured, or no port left: as slow as can be.
         return ECHO_LIMIT_S * 1000

@@ -46,6 +46,10 @@ class TapPerformer:
         """One event for each exchange and each connection, as they end."""
         assert isinstance(activity, Tap)
         name = activity.name
+        if activity.listen_port not in self._listeners:
+            # A tap further in, named in the deployment: only `locate` without a program opens it.
+            stage.emit(name, "skipped", {"because": ["the tap was not opened"]})
+            return
         ears = TapEars(
             exchange=lambda seen: stage.emit(name, "tap_exchange", tapped_exchange_to_json(seen)),
             connection=lambda seen: stage.emit(

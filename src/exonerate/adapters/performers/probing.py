@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -109,12 +109,16 @@ class _ProbeRun:
         watches = [activity for activity in trigger.play if is_background(activity)]
         probes = [activity for activity in trigger.play if not is_background(activity)]
         async with asyncio.TaskGroup() as group:
-            watching = group.create_task(_finish(self._stage.play_more(watches)))
+            watching = group.create_task(self._watch(watches))
             asking = group.create_task(self._ask(trigger, probes, ended))
             await ended.wait()
             watching.cancel()
             if not self._asked:
                 asking.cancel()
+
+    async def _watch(self, watches: Sequence[Activity]) -> None:
+        # Begun inside the task: a round may end before the task does anything.
+        await self._stage.play_more(watches)
 
     async def _ask(self, trigger: Stall, probes: Sequence[Activity], ended: asyncio.Event) -> None:
         stalled_ns = self._stage.clock.now()
@@ -167,7 +171,3 @@ class _ProbeRun:
         if not names or names - {e.session for e in answered}:
             return None
         return max(e.longest_silence_s for e in answered)
-
-
-async def _finish(work: Awaitable[None]) -> None:
-    await work

@@ -10,6 +10,8 @@ from exonerate.adapters.player import Stage
 from exonerate.adapters.process_sockets import processes_listening_on, socket_inodes
 from exonerate.adapters.process_table import ProcessIdentity, identity_of, is_alive
 from exonerate.adapters.sockets import SocketRow, tcp_sockets
+from exonerate.core.diagnosis.admin_pages import read_admin_page
+from exonerate.core.diagnosis.beside import HEALTH
 from exonerate.core.instant import NS_PER_S
 from exonerate.core.json_types import Json, JsonObject
 from exonerate.core.ports import CounterReader, Page, PageReader
@@ -24,20 +26,28 @@ class MetricsPerformer:
     Args:
         read_counters: knows the series of engines.
         urls: hop name -> metrics URL as the operator wrote it.
+        health: hop name -> health URL, for readings that are called so.
         get: how a page is had.
     """
 
     def __init__(
-        self, read_counters: CounterReader, urls: Mapping[str, str], *, get: PageReader = get_page
+        self,
+        read_counters: CounterReader,
+        urls: Mapping[str, str],
+        *,
+        health: Mapping[str, str] | None = None,
+        get: PageReader = get_page,
     ) -> None:
         self._read_counters = read_counters
         self._urls = urls
+        self._health = health or {}
         self._get = get
 
     async def __call__(self, activity: Activity, stage: Stage) -> None:
         """One ``metrics`` event for each reading, also where the page does not answer."""
         assert isinstance(activity, SampleMetrics)
-        url = self._urls.get(activity.hop, activity.url)
+        urls = self._health if activity.name.startswith(HEALTH) else self._urls
+        url = urls.get(activity.hop, activity.url)
         for number in range(activity.count):
             if number > 0:
                 await asyncio.sleep(activity.every_s)
@@ -49,10 +59,17 @@ class MetricsPerformer:
 
     def _reading(self, activity: SampleMetrics, page: Page, age_s: float) -> JsonObject:
         if page.status != 200:
-            error = page.error or f"HTTP status {page.status}"
+            error = page.error or f"HTTP status {page.status}{_loading(page)}"
             return {"hop": activity.hop, "values": None, "error": error, "took_s": age_s}
         kind, values = self._read_counters(page.text)
+        if kind is None:
+            kind, values = read_admin_page(page.text)
         return {"hop": activity.hop, "engine": kind, "values": dict(values), "took_s": age_s}
+
+
+def _loading(page: Page) -> str:
+    """llama.cpp answers 503 and says so on every page until its model is there."""
+    return ": it is loading its model" if "loading model" in page.text[:1000].lower() else ""
 
 
 class SocketPerformer:

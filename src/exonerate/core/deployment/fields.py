@@ -176,6 +176,7 @@ HOP_FIELDS: FieldTable = {
     "metrics": FieldRule(url_problem),
     "health": FieldRule(url_problem),
     "log": FieldRule(_is_text),
+    "error_log": FieldRule(_is_text),
     "tap": FieldRule(url_problem),
     "http": FieldRule(_one_of("1.1", "2", "auto")),
     "ca": FieldRule(_is_text),

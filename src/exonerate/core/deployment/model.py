@@ -34,6 +34,8 @@ class Hop:
     tap: str | None = None
     http: HttpVersion = "1.1"
     ca: str | None = None
+    error_log: str | None = None
+    """A second log of the same program, such as nginx's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

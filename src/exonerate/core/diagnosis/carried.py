@@ -42,12 +42,14 @@ class Carried:
 class Passage:
     """What became of one request at a hop: `no`, `yes`, `answered`, and over how many connections.
 
-    `elsewhere`: it went to an address that is no hop of the deployment.
+    `elsewhere`: it went to an address that is no hop of the deployment; None where the
+    address was not seen. `source`: what showed it, sockets, a log, counters or a tap.
     """
 
     left: str
     copies: int = 0
-    elsewhere: bool = False
+    elsewhere: bool | None = False
+    source: str = "sockets"
 
 
 def passage(

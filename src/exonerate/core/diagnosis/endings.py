@@ -19,6 +19,7 @@ AT_ONCE_S, REFUSED_AT_ONCE_S = 0.3, 0.9
 TOLERANCE_S, TOLERANCE_SHARE = 0.25, 0.08
 BEATS_MIN, BEAT_PARTS_MAX = 4, 3
 BEAT_TOLERANCE_S, PERIOD_S_MIN = 0.15, 2.0
+_SAID = {504: "timeout", 503: "unavailable", 502: "bad-gateway"}
 TRANSPORT_DEFECTS = frozenset(
     {"invalid-utf8", "invalid-json", "framing-in-body", "duplicated-event", "text-after-finish",
      "invalid-coding"}
@@ -36,6 +37,14 @@ def phase(round_: Round) -> str:
     if round_.exchange.first_token_ns is not None:
         return "after-token"
     return "before-head" if round_.exchange.first_byte_ns is None else "before-token"
+
+
+def error_said(rounds: Sequence[Round]) -> str | None:
+    """What kind of error came back, where every failure was the same one of 5xx."""
+    statuses = {round_.exchange.status for round_ in rounds if round_.outcome == "server-error"}
+    if len(statuses) != 1 or any(round_.outcome != "server-error" for round_ in rounds):
+        return None
+    return _SAID.get(statuses.pop() or 0, "error")
 
 
 def silence_s(round_: Round) -> float:

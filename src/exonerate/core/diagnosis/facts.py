@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from exonerate.core.case.records import Record
+from exonerate.core.diagnosis.beside import Beside, is_health, read_beside
 from exonerate.core.diagnosis.sense import FOREIGN, GARBLED, garbled, loops, with_text_defects
 from exonerate.core.instant import seconds_between
 from exonerate.core.json_types import JsonObject
@@ -153,6 +154,8 @@ class Facts:
     began_ns: int
     ended_ns: int
     controls: tuple[ControlSample, ...] = ()
+    beside: Beside = field(default_factory=Beside)
+    """What logs, admin pages, health pages and taps showed."""
 
     @property
     def elapsed_s(self) -> float:
@@ -168,6 +171,7 @@ def read_facts(records: Sequence[Record]) -> Facts:
     sockets: list[SocketSample] = []
     stamps: list[int] = []
     page_ports: set[int] = set()
+    everything: list[Event] = []
     controls: list[ControlSample] = []
     for record in records:
         body = record.body
@@ -178,6 +182,7 @@ def read_facts(records: Sequence[Record]) -> Facts:
             scene = scenes[str(body["scene"])]
             events = [event_from_json(_object(event)) for event in _items(body["events"])]
             stamps.extend(event.at_ns for event in events)
+            everything.extend(events)
             sessions.extend(_sessions(scene, events))
             counters.extend(_counters(scene.id, events))
             page_ports.update(_page_ports(events))
@@ -191,6 +196,7 @@ def read_facts(records: Sequence[Record]) -> Facts:
         own_ports=_own_ports(sessions) | page_ports,
         began_ns=min(stamps, default=0),
         ended_ns=max(stamps, default=0),
+        beside=read_beside(everything),
         controls=tuple(controls),
     )
 
@@ -288,7 +294,7 @@ def _sessions(scene: Scene, events: Sequence[Event]) -> list[Session]:
 def _counters(scene: str, events: Sequence[Event]) -> list[CounterSample]:
     found: list[CounterSample] = []
     for event in events:
-        if event.kind != "metrics":
+        if event.kind != "metrics" or is_health(event):
             continue
         values = event.data.get("values")
         numbers = (

@@ -16,6 +16,7 @@ from exonerate.core.deployment.topology import beyond, hop_port, is_engine, prob
 from exonerate.core.diagnosis.facts import Facts
 from exonerate.core.diagnosis.observables import is_victim_shaped
 from exonerate.core.diagnosis.pacing import start_offset_s, telling_think_s, think_factor
+from exonerate.core.diagnosis.surroundings import watches
 from exonerate.core.scene import (
     Activity,
     Control,
@@ -102,7 +103,7 @@ def victim_scene(deployment: Deployment, shape: Shape, seed: int) -> Scene:
     """The victim's session at every hop at once, with everything watched meanwhile."""
     hops = [hop for hop in deployment.hops if probeable(hop)]
     sessions = [victim_session(deployment, hop, shape, seed) for hop in hops]
-    watches: list[Activity] = [
+    watched: list[Activity] = [
         *(watch_of(hop) for hop in deployment.hops),
         *counters_of(deployment, shape),
     ]
@@ -119,7 +120,8 @@ def victim_scene(deployment: Deployment, shape: Shape, seed: int) -> Scene:
                 count=CONTROL_TRIES_MAX,
                 ports=tuple(dict.fromkeys(hop_port(hop) for hop in deployment.hops)),
             ),
-            *watches,
+            *watched,
+            *watches(deployment),
             *sessions,
             *_crowd(deployment, hops, shape, seed),
             *extra,
@@ -189,7 +191,7 @@ def content_scene(deployment: Deployment, number: int, seed: int) -> Scene:
     return Scene(
         id=f"content-{number}",
         why="ask the same questions at every hop, and compare the texts",
-        activities=(*(watch_of(hop) for hop in deployment.hops), *sessions),
+        activities=(*(watch_of(hop) for hop in deployment.hops), *watches(deployment), *sessions),
         time_limit_s=len(asked) * CONTENT_ROUNDS * deployment.victim.deadline_s + 10.0,
     )
 

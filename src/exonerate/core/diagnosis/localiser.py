@@ -62,6 +62,8 @@ from exonerate.core.diagnosis.remaining import (
     unexplained,
     without,
 )
+from exonerate.core.diagnosis.situations import operator_problem, restart_shown
+from exonerate.core.json_types import JsonObject
 from exonerate.core.scene import Scene
 
 RULES = "locate/2"
@@ -92,6 +94,12 @@ def decide(records: Sequence[Record]) -> Scene | Verdict:
     seed, budget_s = int(str(start["seed"])), float(str(start["budget_s"]))
     gentle = bool(dict(start["options"]).get("gentle"))  # type: ignore[arg-type]  # an object
     judgement = judge(records, deployment)
+    problem = operator_problem(judgement.facts, deployment)
+    if problem is not None:
+        answer = locate_answer(judgement, "insufficient_evidence", [])
+        said: JsonObject = {"problem": problem.problem, "hint": problem.hint}
+        answer = {**answer, "operator": said, "next": [problem.hint]}
+        return Verdict(job="locate", rules=RULES, answer=answer)
     found, asked = _course(judgement, gentle=gentle)
     left_s = budget_s - judgement.facts.elapsed_s
     scene = None
@@ -181,6 +189,10 @@ def _convicted(judgement: Judgement) -> bool:
     top = judgement.top
     missing = [n for n in top.suspect.suspect_class.needs if judgement.observed(n) is None]
     if top.contradicted_by or missing:
+        return False
+    if judgement.top_is("engine-restart") and not restart_shown(
+        judgement.facts, judgement.deployment, top.suspect.hop
+    ):
         return False
     rivals = [
         rating

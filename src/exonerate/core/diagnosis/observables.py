@@ -14,6 +14,7 @@ Every observable is about one hop:
 - ``request-copies``, ``left-to``: over how many connections it went on, and whether to a known hop
 - ``request-read``: whether the program at the hop ever took the request from its socket
 - ``ended-after``: what the failing rounds' times have in common; ``defect-kind``: what is damaged
+- ``error-said``: what kind of 5xx came back
 - ``same-text``: whether the same question gets the same text through the hop as past it
 - ``load-text``: what becomes of the text of the same question in another crowd
 - ``control``: that a known-good exchange on this host was slow too (a quick one is not reported)
@@ -28,7 +29,9 @@ Every observable is about one hop:
 - ``upstream-face``: that the hop's upstream side was in sight, for any round
 - ``answer-held``: whether the answer's bytes reached the hop while its client got none of them
 - ``spoken-by``: whether an error answer is the engine's own, by its `Server` header and its kind
-- ``ended-by``: who ended the failing exchange
+- ``ended-by``: who ended the failing exchange; ``upstream``: the hop's log blames the next hop
+- ``health``: what the hop's health page said while rounds waited
+- ``breaker``: whether the hop kept the next ones from being asked, by its page or its log
 - ``phase``: when it failed: before any byte, before the first token, or after it
 - ``delivered``, ``onward-delivered``: whether the kernel at the other end acknowledged the request,
   on our own connection to the hop and on the hop's connection to the next one
@@ -55,23 +58,29 @@ from exonerate.core.deployment.model import Deployment, Hop
 from exonerate.core.deployment.topology import before, beyond, is_engine, probeable
 from exonerate.core.diagnosis.aborts import aborts
 from exonerate.core.diagnosis.axes.registry import FLIPS
-from exonerate.core.diagnosis.carried import (
-    answer_held,
-    copies_at_engines,
-    passage,
-    read_state,
-    upstream_in_sight,
-)
+from exonerate.core.diagnosis.between import held_at_tap
+from exonerate.core.diagnosis.carried import answer_held, copies_at_engines, read_state
 from exonerate.core.diagnosis.client.values import CLIENT_VALUES
 from exonerate.core.diagnosis.connecting import connecting, slow_to_connect
 from exonerate.core.diagnosis.control import control_slow, processor_wait
+from exonerate.core.diagnosis.counted import breaker
 from exonerate.core.diagnosis.delivery import delivered, onward_delivered, pool_state
 from exonerate.core.diagnosis.dependence import idle_dependence, next_idle, size_dependence
-from exonerate.core.diagnosis.endings import beat_of, defect_kind, ended_after_at, ended_by, phase
+from exonerate.core.diagnosis.endings import (
+    beat_of,
+    defect_kind,
+    ended_after_at,
+    ended_by,
+    error_said,
+    phase,
+)
 from exonerate.core.diagnosis.engine_process import engine_process
+from exonerate.core.diagnosis.faces import blames_next, passage_of, upstream_face
 from exonerate.core.diagnosis.facts import VICTIM_SHAPED, Facts, Session
 from exonerate.core.diagnosis.leaving import leaving, surplus
+from exonerate.core.diagnosis.logged import by_source
 from exonerate.core.diagnosis.meanwhile import engine_state, legs
+from exonerate.core.diagnosis.situations import engine_health
 from exonerate.core.diagnosis.speakers import spoken_by
 from exonerate.core.diagnosis.streaming import stream_shape
 from exonerate.core.diagnosis.suspect import Observation
@@ -101,6 +110,7 @@ VALUES: Mapping[str, tuple[str, ...]] = {
     "request-read": ("read", "unread", "not-accepted"),
     "ended-after": ("constant-silence", "constant-total", "varying", "at-once"),
     "defect-kind": ("special-token", "transport", "garbled", "foreign"),
+    "error-said": ("timeout", "unavailable", "bad-gateway", "error"),
     "period": ("regular",),
     "complaint": COMPLAINTS,
     "same-text": ("same", "differs"),
@@ -117,7 +127,9 @@ VALUES: Mapping[str, tuple[str, ...]] = {
     "spoken-by": ("hop", "engine"),
     "control": ("quick", "slow"),
     "processor-wait": ("fed", "starved"),
-    "ended-by": ("us", "hop", "network", "nobody"),
+    "ended-by": ("us", "hop", "network", "nobody", "upstream"),
+    "breaker": ("open", "closed"),
+    "health": ("ok", "fails", "silent", "loading"),
     "phase": ("before-head", "before-token", "after-token"),
     "delivered": ("acked", "unacked"),
     "onward-delivered": ("acked", "unacked"),
@@ -176,7 +188,7 @@ def _of_hop(hop: Hop, facts: Facts, deployment: Deployment) -> list[Observation]
         _fresh_session(hop.name, facts),
         _answer_held(hop, facts, deployment, through),
         *_while_waiting(hop, facts, deployment, through),
-        *_endings(hop, through),
+        *_endings(hop, through, facts, deployment),
         *aborts(hop, facts, deployment),
         _tally(hop.name, "spoken-by", spoken_by(facts, deployment, through)),
         leaving(hop, facts, deployment),
@@ -188,6 +200,8 @@ def _of_hop(hop: Hop, facts: Facts, deployment: Deployment) -> list[Observation]
         processor_wait(hop, facts),
         closed_while_idle(hop, through, deployment),
         *_of_the_way(hop, facts, deployment, through),
+        breaker(hop, facts, through),
+        engine_health(hop, facts, through),
     ]
     return [observation for observation in found if observation is not None]
 
@@ -207,7 +221,7 @@ def _while_waiting(
     waiting = [s for s in through if s.waiting is not None]
     engines = [hop.name] if is_engine(hop) else _engines(deployment)
     looks = [(s, s.waiting) for s in waiting if s.waiting is not None]
-    found = [passage(facts, session, round_, hop, deployment) for session, round_ in looks]
+    found = [passage_of(facts, session, round_, hop, deployment) for session, round_ in looks]
     passages = [p for p in found if p is not None]
     states = [
         state
@@ -221,11 +235,15 @@ def _while_waiting(
     read = [read_state(facts, s, deployment) for s in entered]
     return [
         _tally(hop.name, "engine-meanwhile", states),
-        _tally(hop.name, "request-left", [p.left for p in passages]),
+        by_source(_tally(hop.name, "request-left", [p.left for p in passages]), passages),
         _tally(hop.name, "request-copies", ["several" if p.copies > 1 else "one" for p in gone]),
-        _tally(hop.name, "left-to", ["elsewhere" if p.elsewhere else "next" for p in gone]),
+        _tally(
+            hop.name,
+            "left-to",
+            ["elsewhere" if p.elsewhere else "next" for p in gone if p.elsewhere is not None],
+        ),
         _tally(hop.name, "request-read", [value for value in read if value]),
-        _upstream_face(hop, facts, deployment, through),
+        upstream_face(hop, facts, deployment, through),
         legs(hop, facts, deployment, waiting),
     ]
 
@@ -254,29 +272,25 @@ def _of_the_way(
     ]
 
 
-def _upstream_face(
-    hop: Hop, facts: Facts, deployment: Deployment, through: Sequence[Session]
-) -> Observation | None:
-    """Whether the hop's upstream side was in sight at all, during any round."""
-    rounds = ((session, round_) for session in through for round_ in session.rounds)
-    seen = any(
-        passage(facts, s, r, hop, deployment) is not None
-        or upstream_in_sight(facts, s, r, hop, deployment)
-        for s, r in rounds
-    )
-    return Observation(hop.name, "upstream-face", "seen", 1, 1) if seen else None
-
-
-def _endings(hop: Hop, through: Sequence[Session]) -> list[Observation | None]:
+def _endings(
+    hop: Hop, through: Sequence[Session], facts: Facts, deployment: Deployment
+) -> list[Observation | None]:
     bad = [s.failed for s in through if s.failed is not None]
+    ends = [
+        "upstream" if blames_next(facts, s, s.failed, hop, deployment) else ended_by(s.failed)
+        for s in through
+        if s.failed is not None
+    ]
     if not bad:
         return []
-    after, kind = ended_after_at(hop.name, through), defect_kind(bad)
+    after = ended_after_at(hop.name, through)
+    kind, said = defect_kind(bad), error_said(bad)
     count = len(bad)
     return [
-        _tally(hop.name, "ended-by", [ended_by(round_) for round_ in bad]),
+        _tally(hop.name, "ended-by", ends),
         _tally(hop.name, "phase", [phase(round_) for round_ in bad]),
         Observation(hop.name, "ended-after", after, count, count) if after else None,
+        Observation(hop.name, "error-said", said, count, count) if said else None,
         Observation(hop.name, "defect-kind", kind, count, count) if kind else None,
         Observation(hop.name, "period", "regular", count, count) if beat_of(bad) else None,
     ]
@@ -373,5 +387,8 @@ def _answer_held(
     hop: Hop, facts: Facts, deployment: Deployment, sessions: Sequence[Session]
 ) -> Observation | None:
     bursts = [s for s in sessions if s.failed is None]
-    seen = [answer_held(facts, session, hop, deployment) for session in bursts]
+    seen = [
+        answer_held(facts, session, hop, deployment) or held_at_tap(facts, session, hop, deployment)
+        for session in bursts
+    ]
     return _tally(hop.name, "answer-held", [value for value in seen if value])

@@ -9,10 +9,13 @@ from exonerate.core.deployment.topology import entry_hop, is_engine, probeable
 from exonerate.core.diagnosis.axes.axis import Axis
 from exonerate.core.diagnosis.axes.covered import unvaried
 from exonerate.core.diagnosis.axes.registry import axis_of
+from exonerate.core.diagnosis.between import unused_taps
 from exonerate.core.diagnosis.details import settings_of
 from exonerate.core.diagnosis.facts import Facts, no_common_language
 from exonerate.core.diagnosis.judgement import Judgement
+from exonerate.core.diagnosis.logged import unread_logs
 from exonerate.core.diagnosis.observables import victim_sessions
+from exonerate.core.diagnosis.situations import not_seen, order_doubtful
 from exonerate.core.diagnosis.suspect import Observation
 from exonerate.core.json_types import Json
 
@@ -57,6 +60,17 @@ _TEXTS: Mapping[tuple[str, str], str] = {
     ("spoken-by", "engine"): "the error answer that came through {hop} is the engine's own",
     ("ended-by", "us"): "nobody closed; the wait was ended by this tool",
     ("ended-by", "hop"): "{hop} ended the exchange",
+    ("error-said", "timeout"): "{hop} said that something took too long (504)",
+    ("error-said", "unavailable"): "{hop} said that nobody could serve it (503)",
+    ("error-said", "bad-gateway"): "{hop} said that the next hop failed it (502)",
+    ("error-said", "error"): "{hop} said that something broke (5xx)",
+    ("health", "ok"): "the health page of {hop} said 200 meanwhile",
+    ("health", "fails"): "the health page of {hop} reported an error meanwhile",
+    ("health", "silent"): "the health page of {hop} did not answer meanwhile",
+    ("health", "loading"): "the health page of {hop} said that it is loading",
+    ("breaker", "open"): "{hop} had taken next hops out, or had none that it would ask",
+    ("breaker", "closed"): "{hop} was willing to ask every next hop",
+    ("ended-by", "upstream"): "the log of {hop} says that the next hop ended the exchange",
     ("through", "not-everywhere"): "it fails at some entries and never at others",
     ("upstream-face", "seen"): "the upstream side of {hop} was in sight",
     ("request-copies", "several"): "one request went on over several connections on its way",
@@ -194,6 +208,9 @@ def not_examined(facts: Facts, deployment: Deployment) -> list[str]:
     )
     blind = {hop for (_, hop), seen in facts.sockets.items() if any(s.rows is None for s in seen)}
     missing.extend(f"sockets towards `{name}`: not permitted here" for name in sorted(blind))
+    missing.extend(unread_logs(facts))
+    missing.extend(unused_taps(facts, deployment))
+    missing.extend(not_seen(facts, deployment))
     if any(is_engine(hop) for hop in deployment.hops):
         missing.append("the health of the engine's GPUs (NVML, Xid messages of the kernel)")
     missing.append("the client program itself: its own requests were imitated, not recorded")
@@ -221,7 +238,10 @@ def suggestions(judgement: Judgement, outcome: str) -> list[str]:
     if apart:
         return apart
     believable = [r.suspect.id for r in judgement.ratings[:3] if r.posterior > 0.01]
-    steps = list(_status_hints(judgement))
+    steps = [
+        *order_doubtful(judgement.facts, judgement.deployment),
+        *_status_hints(judgement),
+    ]
     if believable and not steps:
         steps.append(f"still believable: {', '.join(believable)}")
     if not any(hop.metrics for hop in judgement.deployment.hops if is_engine(hop)):

@@ -26,6 +26,7 @@ from exonerate.core.wire.http1 import (
     ResponseReader,
     parse_headers,
 )
+from exonerate.core.wire.request_ids import own_request_id
 
 BODY_BYTES_KEPT = 8 * 1024 * 1024
 _REQUEST_LINE = re.compile(rb"([A-Z]{1,20}) (\S{1,8192}) HTTP/(\d\.\d)")
@@ -56,6 +57,8 @@ class Asked:
     tools: bool = False
     forwarded: bool = False
     """It came through another box: an absolute target, or a `via` or `x-forwarded-for` header."""
+    request_id: str | None = None
+    """The `x-request-id`, where it is one of ours."""
 
 
 class RequestReader(ResponseReader):
@@ -118,6 +121,7 @@ class RequestReader(ResponseReader):
             messages=len(history) if isinstance(history, list) else None,
             tools=bool(at(body, "tools")),
             forwarded=absolute or "via" in names or "x-forwarded-for" in names,
+            request_id=own_request_id(names.get("x-request-id")),
         )
 
     def _json(self) -> Json:

@@ -160,6 +160,11 @@ class ConnectionReducer:
             under_way.recorder.eof(at_ns)
         self._over(side, how, at_ns)
 
+    def under_way(self, at_ns: int) -> TappedExchange | None:
+        """The exchange that crosses now, as it stands; it goes on."""
+        under_way = self._under_way
+        return None if under_way is None else under_way.over("nobody", "open", at_ns)
+
     def finish(self, at_ns: int) -> TappedConnection:
         """The tap lets go of the connection; its facts."""
         self._over("nobody", "open", at_ns)

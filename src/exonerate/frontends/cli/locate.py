@@ -8,15 +8,18 @@ from pathlib import Path
 
 import click
 
+from exonerate.adapters.standing_tap import StandingTaps
 from exonerate.compose import (
     build_workbench,
     check_victim,
     ledger_place,
     live_values,
     required_deployment,
+    standing_taps,
 )
 from exonerate.core.deployment.model import Deployment
 from exonerate.core.json_types import JsonObject
+from exonerate.core.scene import Tap
 from exonerate.errors import ExonerateError
 from exonerate.frontends.cli import exit_status
 from exonerate.frontends.cli.case_options import CaseOptions, case_options, case_to_write
@@ -130,7 +133,15 @@ def _run(
     if victim.program is not None:
         asked = Asked(options.seed, options.budget_s, options.symptom, options.gentle)
         return run_observed(deployment, where, victim, asked, quiet=options.as_json)
-    workbench = build_workbench(deployment, ledger_place(where.ledger, where.config))
+    with standing_taps(deployment) as taps:
+        return _located(deployment, where, options, taps)
+
+
+def _located(
+    deployment: Deployment, where: CaseOptions, options: _Options, taps: StandingTaps
+) -> JsonObject:
+    place = ledger_place(where.ledger, where.config)
+    workbench = build_workbench(deployment, place, more={Tap: taps})
     book = CaseBook(workbench.ledger, workbench.redactor)
     case = case_to_write(
         where,
@@ -149,16 +160,15 @@ def _run(
         gentle=options.gentle,
     )
     try:
-        return run_async(
-            locate(
-                deployment,
-                request,
-                ledger=workbench.ledger,
-                player=workbench.player,
-                redactor=workbench.redactor,
-                progress=progress,
-            )
+        run = locate(
+            deployment,
+            request,
+            ledger=workbench.ledger,
+            player=workbench.player,
+            redactor=workbench.redactor,
+            progress=progress,
         )
+        return run_async(taps.during(run))
     finally:
         progress.done()
 

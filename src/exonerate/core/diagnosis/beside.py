@@ -1,0 +1,129 @@
+"""What was seen beside the probes and the sockets, as typed facts: logs, taps, counters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from exonerate.core.diagnosis.logs.entry import LogEntry, entry_from_json
+from exonerate.core.diagnosis.logs.matching import LogLine
+from exonerate.core.instant import NS_PER_S
+from exonerate.core.json_access import count_at, number_at, object_of, text_at
+from exonerate.core.json_types import Json, JsonObject
+from exonerate.core.scene import Event
+from exonerate.core.wire.tapped import TappedExchange, tapped_exchange_from_json
+
+HEALTH = "health@"
+"""Begins the name of a reading of a health page."""
+TAP = "tap@"
+"""Begins the name of a tap before a hop further in; the one at the client has another name."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogState:
+    """How well a hop's log could be read."""
+
+    lines: int = 0
+    unknown_lines: int = 0
+    skipped_bytes: int = 0
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PageSample:
+    """One reading of a hop's page of counters; `values` is None where it did not answer."""
+
+    hop: str
+    at_ns: int
+    kind: str | None
+    values: Mapping[str, float] | None
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """Everything of one run; by hop where it is about a hop's state."""
+
+    log_lines: tuple[LogLine, ...] = ()
+    logs: tuple[tuple[str, LogState], ...] = ()
+    """Hop and state of each log that was to be read."""
+    tapped: tuple[TappedExchange, ...] = ()
+    """What crossed taps before hops; an exchange that was open at the end of a scene comes again
+    when it is over."""
+    pages: tuple[PageSample, ...] = ()
+    """Readings of engines' and proxies' pages, in the order of their stamps."""
+    health: tuple[PageSample, ...] = ()
+    """Readings of health pages; `values` is None where it was not 200."""
+
+
+def read_beside(events: Sequence[Event]) -> Beside:
+    """The facts in the events of all scenes."""
+    lines: list[LogLine] = []
+    states: dict[tuple[str, str], LogState] = {}
+    for event in events:
+        if event.kind == "log":
+            lines.extend(_lines(event))
+            key = (str(event.data["hop"]), event.activity)
+            states[key] = _added(states.get(key, LogState()), event.data)
+    return Beside(
+        log_lines=tuple(lines),
+        logs=tuple((hop, state) for (hop, _), state in states.items()),
+        tapped=tuple(
+            tapped_exchange_from_json(event.data)
+            for event in events
+            if event.kind == "tap_exchange" and event.activity.startswith(TAP)
+        ),
+        pages=tuple(_page(e) for e in events if e.kind == "metrics" and not is_health(e)),
+        health=tuple(_page(e) for e in events if e.kind == "metrics" and is_health(e)),
+    )
+
+
+def is_health(event: Event) -> bool:
+    """Whether a reading was of a health page, which has no counters."""
+    return event.activity.startswith(HEALTH)
+
+
+def _page(event: Event) -> PageSample:
+    values = event.data.get("values")
+    numbers = (
+        {name: number for name in values if (number := number_at(values, name)) is not None}
+        if isinstance(values, Mapping)
+        else None
+    )
+    return PageSample(
+        hop=str(event.data["hop"]),
+        at_ns=event.at_ns,
+        kind=text_at(event.data, "engine"),
+        values=numbers,
+        error=text_at(event.data, "error"),
+    )
+
+
+def _lines(event: Event) -> list[LogLine]:
+    entries = event.data.get("entries")
+    read = [entry_from_json(object_of(value)) for value in _items(entries)]
+    wall_s = number_at(event.data, "wall_s")
+    hop = str(event.data["hop"])
+    return [LogLine(hop, entry, _stamp(entry, wall_s, event.at_ns)) for entry in read]
+
+
+def _stamp(entry: LogEntry, wall_s: float | None, at_ns: int) -> float | None:
+    """The entry's wall time on our clock."""
+    if entry.begun_s is None:
+        # It was written since the last reading.
+        return float(at_ns)
+    return None if wall_s is None else at_ns + (entry.begun_s - wall_s) * NS_PER_S
+
+
+def _added(state: LogState, data: JsonObject) -> LogState:
+    error: str | None = text_at(data, "error")
+    return LogState(
+        state.lines + (count_at(data, "lines") or 0),
+        state.unknown_lines + (count_at(data, "unknown_lines") or 0),
+        state.skipped_bytes + (count_at(data, "skipped_bytes") or 0),
+        error or state.error,
+    )
+
+
+def _items(value: Json) -> Sequence[Json]:
+    return value if isinstance(value, list | tuple) else ()

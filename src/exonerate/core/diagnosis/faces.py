@@ -1,0 +1,50 @@
+"""The upstream face of a hop, by whatever showed it: a tap, the sockets, its log, its counters.
+
+A tap and the sockets see bytes; a log and counters are the hop's own word, and are asked where
+neither is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from exonerate.core.deployment.model import Deployment, Hop
+from exonerate.core.diagnosis.between import broke_off_at_tap, tapped_passage
+from exonerate.core.diagnosis.carried import Passage, passage, upstream_in_sight
+from exonerate.core.diagnosis.counted import counted_passage
+from exonerate.core.diagnosis.facts import Facts, Round, Session
+from exonerate.core.diagnosis.logged import ended_by_next, logged_passage
+from exonerate.core.diagnosis.suspect import Observation
+
+
+def passage_of(
+    facts: Facts, session: Session, round_: Round, hop: Hop, deployment: Deployment
+) -> Passage | None:
+    """What became of one request of a session at a hop; None if nothing showed it."""
+    return (
+        tapped_passage(facts, round_, hop, deployment)
+        or passage(facts, session, round_, hop, deployment)
+        or logged_passage(facts, session, round_, hop, deployment)
+        or counted_passage(facts, round_, hop, deployment)
+    )
+
+
+def upstream_face(
+    hop: Hop, facts: Facts, deployment: Deployment, through: Sequence[Session]
+) -> Observation | None:
+    """Whether the hop's upstream side was in sight at all, during any round."""
+    rounds = ((session, round_) for session in through for round_ in session.rounds)
+    seen = any(
+        passage_of(facts, s, r, hop, deployment) is not None
+        or upstream_in_sight(facts, s, r, hop, deployment)
+        for s, r in rounds
+    )
+    return Observation(hop.name, "upstream-face", "seen", 1, 1) if seen else None
+
+
+def blames_next(
+    facts: Facts, session: Session, round_: Round, hop: Hop, deployment: Deployment
+) -> bool:
+    """Whether the hop's log, or a tap behind it, shows that the next hop broke it off."""
+    by_log = ended_by_next(facts, session, round_, hop)
+    return by_log or broke_off_at_tap(facts, round_, hop, deployment)

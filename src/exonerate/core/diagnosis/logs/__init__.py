@@ -1,0 +1,1 @@
+"""Logs of hops: lines in, facts about requests out."""

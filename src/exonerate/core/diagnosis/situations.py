@@ -1,0 +1,195 @@
+"""Bad situations that a run recognises: a missing key, a foreign certificate, an engine that is
+still loading, hops that cannot be reached from here, hops in the wrong order.
+
+In all of them `locate` goes on with what it has. What the operator must change himself ends the
+run at once: no verdict about the path can come of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from exonerate.core.deployment.model import Deployment, Hop
+from exonerate.core.deployment.topology import beyond, hop_named, is_engine
+from exonerate.core.diagnosis.beside import PageSample
+from exonerate.core.diagnosis.engine_process import engine_process
+from exonerate.core.diagnosis.facts import Facts, Round, Session
+from exonerate.core.diagnosis.suspect import Observation
+from exonerate.core.instant import NS_PER_S
+
+REPEATS_MIN = 2
+_CERTIFICATE = "certificate"
+_GATEWAY = (502, 503, 504)
+_LOADING = "is loading its model"
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorProblem:
+    """What only the operator can put right, and how."""
+
+    problem: str
+    hint: str
+
+
+def operator_problem(facts: Facts, deployment: Deployment) -> OperatorProblem | None:
+    """A missing or refused key."""
+    if not facts.sessions:
+        return None
+    return _refused_key(facts, deployment)
+
+
+def not_seen(facts: Facts, deployment: Deployment) -> list[str]:
+    """What these situations kept from being examined."""
+    return [line for hop in deployment.hops for line in _about(facts, hop, deployment)]
+
+
+def order_doubtful(facts: Facts, deployment: Deployment) -> list[str]:
+    """Hops that always fail where a hop before them, whose requests pass them, never does."""
+    found = []
+    for hop in deployment.hops:
+        for inner in beyond(deployment, hop.name):
+            outside, inside = _rounds(facts, hop.name), _rounds(facts, inner.name)
+            good = len(outside) >= REPEATS_MIN and all(_answered(r) for r in outside)
+            bad = len(inside) >= REPEATS_MIN and not any(_answered(r) for r in inside)
+            if good and bad and not _unreached(inside):
+                found.append(
+                    f"`{inner.name}` fails where `{hop.name}` before it does not: are the hops in "
+                    "order, client side first?"
+                )
+    return found
+
+
+def loading(facts: Facts, engine: str) -> bool:
+    """Whether the engine said by its page that it is loading its model."""
+    pages = (*facts.beside.pages, *facts.beside.health)
+    said = [s.error or "" for s in pages if s.hop == engine and s.values is None]
+    return any(_LOADING in text for text in said)
+
+
+def restart_shown(facts: Facts, deployment: Deployment, engine: str) -> bool:
+    """Whether an engine is shown to be down or restarting, and not only out of reach from here.
+
+    Its counters began again; or it answered and then did not; or it answers errors itself; or it
+    refuses connections while a hop before it, which does answer, says 502 to 504.
+    """
+    if loading(facts, engine):
+        return False
+    rounds = _rounds(facts, engine)
+    process = engine_process(hop_named(deployment, engine), facts)
+    if process is not None and process.value == "restarted":
+        return True
+    broken = [r for r in rounds if r.outcome in ("no-connect", "cut", "no-answer")]
+    if broken and any(_answered(r) for r in rounds):
+        return True
+    # An engine that says "503" is up: it loads, drains or has no room.
+    failed = [r for r in rounds if r.outcome == "server-error" and r.exchange.status != 503]
+    if failed or any(r.outcome in ("cut", "no-answer") for r in rounds):
+        return True
+    outside = [
+        r
+        for session in facts.sessions
+        if engine in {h.name for h in beyond(deployment, session.hop)}
+        for r in session.rounds
+    ]
+    return bool(broken) and any(r.exchange.status in _GATEWAY for r in outside)
+
+
+def engine_health(hop: Hop, facts: Facts, through: Sequence[Session]) -> Observation | None:
+    """What its health page said while rounds waited; the page may be shallow, it clears nobody."""
+    windows = [s.waiting.exchange for s in through if s.waiting is not None]
+    read = [
+        page
+        for page in facts.beside.health
+        if page.hop == hop.name
+        and any(e.begun_ns <= page.at_ns <= e.ended_ns + NS_PER_S for e in windows)
+    ]
+    if not read:
+        return None
+    states = [_health_state(page) for page in read]
+    worst = next(s for s in ("loading", "silent", "fails", "ok") if s in states)
+    return Observation(hop.name, "health", worst, states.count(worst), len(states))
+
+
+def _health_state(page: PageSample) -> str:
+    if page.values is not None:
+        return "ok"
+    said = page.error or ""
+    if _LOADING in said:
+        return "loading"
+    return "fails" if said.startswith("HTTP status") else "silent"
+
+
+def _refused_key(facts: Facts, deployment: Deployment) -> OperatorProblem | None:
+    victim = deployment.victim
+    key = victim.api_key_env
+    given = any(name.lower() in ("authorization", "x-api-key") for name, _ in victim.headers)
+    asked = [hop.name for hop in deployment.hops if _rounds(facts, hop.name)]
+    # 403 is also what a filter says; only where nobody at all lets the request in is it the key.
+    everywhere = [n for n in asked if _always(_rounds(facts, n), (401, 403))]
+    without_key = [n for n in asked if _always(_rounds(facts, n), (401,))]
+    if key is None and not given and without_key:
+        name = without_key[0]
+        return OperatorProblem(
+            f"`{name}` answers 401: it wants a key",
+            'export it, name the variable in `[victim]` (`api_key_env = "OPENAI_API_KEY"`), or '
+            "give the header in `headers`",
+        )
+    if asked and everywhere == asked:
+        shown = f"the key in `{key}`" if key else "the victim's request"
+        status = _rounds(facts, asked[0])[0].exchange.status
+        return OperatorProblem(
+            f"every hop answers {status}: {shown} is not accepted",
+            "give the key that the victim's own program uses",
+        )
+    return None
+
+
+def _about(facts: Facts, hop: Hop, deployment: Deployment) -> Iterator[str]:
+    rounds = _rounds(facts, hop.name)
+    if _distrusted(rounds):
+        yield (
+            f"`{hop.name}`: its certificate is not accepted here, so that it was not asked "
+            "(`ca` of the hop names a private authority)"
+        )
+    elif _unreached(rounds):
+        why = next((r.exchange.error for r in rounds if r.exchange.error), "no connection")
+        yield f"`{hop.name}`: cannot be reached from here ({why}): it was not asked directly"
+    if is_engine(hop) and loading(facts, hop.name):
+        yield f"`{hop.name}`: it was still loading its model; wait until it is ready"
+    if _process_hidden(facts, hop):
+        yield f"`{hop.name}`: its process may not be looked into here: its own sockets stay unseen"
+
+
+def _process_hidden(facts: Facts, hop: Hop) -> bool:
+    """It listens on this host, and nobody showed which sockets are its own."""
+    port = hop.url.rpartition(":")[2].partition("/")[0]
+    samples = [s for (_, name), seen in facts.sockets.items() if name == hop.name for s in seen]
+    here = any(
+        str(row.get("local_port")) == port
+        for s in samples
+        for row in s.rows or ()
+        if not row.get("up")
+    )
+    return here and not any(s.process_seen for s in samples)
+
+
+def _rounds(facts: Facts, hop: str) -> list[Round]:
+    sessions: Sequence[Session] = [s for s in facts.sessions if s.hop == hop]
+    return [r for s in sessions for r in s.rounds if r.outcome != "unfinished"]
+
+
+def _always(rounds: Sequence[Round], statuses: Sequence[int]) -> bool:
+    return bool(rounds) and all(r.exchange.status in statuses for r in rounds)
+
+
+def _answered(round_: Round) -> bool:
+    return round_.outcome in ("ok", "slow")
+
+
+def _unreached(rounds: Sequence[Round]) -> bool:
+    return bool(rounds) and all(r.outcome == "no-connect" for r in rounds)
+
+
+def _distrusted(rounds: Sequence[Round]) -> bool:
+    return bool(rounds) and all(_CERTIFICATE in (r.exchange.error or "").lower() for r in rounds)

@@ -1,0 +1,78 @@
+"""What every scene watches beside its probes, where the deployment names it: logs, taps, health."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from urllib.parse import urlsplit
+
+from exonerate.core.deployment.model import Deployment
+from exonerate.core.deployment.topology import is_engine
+from exonerate.core.diagnosis.beside import HEALTH, TAP
+from exonerate.core.scene import Activity, ReadLog, SampleMetrics, Tap
+
+DEEP_HEALTH: Mapping[str, str] = {
+    "sglang": "/health_generate",
+    "vllm": "/health",
+    "llama.cpp": "/health",
+    "llamacpp": "/health",
+}
+"""By the kind of an engine. SGLang's makes a token; the others only tell that the front end is up,
+and llama.cpp's that the model is there."""
+HEALTH_PERIOD_S = 1.0
+HEALTH_SAMPLES_MAX = 600
+
+
+def watches(deployment: Deployment) -> tuple[Activity, ...]:
+    """Background activities for any scene that sends probes."""
+    return (*_logs(deployment), *taps(deployment), *_health(deployment))
+
+
+def health_urls(deployment: Deployment) -> Mapping[str, str]:
+    """Hop -> the page that tells whether it is well, as deep as there is one."""
+    found = {hop.name: hop.health for hop in deployment.hops if hop.health is not None}
+    for hop in deployment.hops:
+        page = DEEP_HEALTH.get((hop.kind or "").lower())
+        if is_engine(hop) and page is not None:
+            found.setdefault(hop.name, hop.url + page)
+    return found
+
+
+def _health(deployment: Deployment) -> Iterator[SampleMetrics]:
+    for hop, url in health_urls(deployment).items():
+        yield SampleMetrics(
+            name=f"{HEALTH}{hop}",
+            hop=hop,
+            url=url,
+            count=HEALTH_SAMPLES_MAX,
+            every_s=HEALTH_PERIOD_S,
+            background=True,
+        )
+
+
+def taps(deployment: Deployment) -> list[Tap]:
+    """A tap before each hop that has one; it outlives the scenes that listen to it."""
+    return [
+        Tap(
+            name=f"{TAP}{hop.name}",
+            hop=hop.name,
+            listen_port=urlsplit(hop.tap).port or 80,
+            upstream_url=hop.url,
+        )
+        for hop in deployment.hops
+        if hop.tap is not None
+    ]
+
+
+def log_paths(deployment: Deployment) -> Mapping[str, str]:
+    """Activity name -> path, as the operator wrote it."""
+    return {activity.name: activity.path for activity in _logs(deployment)}
+
+
+def _logs(deployment: Deployment) -> Iterator[ReadLog]:
+    for hop in deployment.hops:
+        if hop.log is not None:
+            yield ReadLog(name=f"log@{hop.name}", hop=hop.name, path=hop.log, kind=hop.kind)
+        if hop.error_log is not None:
+            yield ReadLog(
+                name=f"error-log@{hop.name}", hop=hop.name, path=hop.error_log, kind=hop.kind
+            )

@@ -1,0 +1,34 @@
+"""Events of logs as facts."""
+
+from exonerate.core.diagnosis.beside import LogState, read_beside
+from exonerate.core.json_types import JsonObject
+from exonerate.core.scene import Event
+
+NS = 1_000_000_000
+
+
+def test_wall_times_become_stamps() -> None:
+    """The reading says which wall time it was."""
+    data: JsonObject = {
+        "hop": "edge", "wall_s": 1000.0, "lines": 3, "unknown_lines": 1,
+        "entries": [{"program": "nginx", "begun_s": 998.5}, {"program": "litellm"}],
+    }  # fmt: skip
+    beside = read_beside([Event("log@edge", 50 * NS, "log", data)])
+    assert [line.begun_ns for line in beside.log_lines] == [48.5 * NS, 50.0 * NS]
+    assert beside.logs == (("edge", LogState(lines=3, unknown_lines=1)),)
+
+
+def test_a_log_that_cannot_be_read_says_why() -> None:
+    """One event, no lines."""
+    event = Event("log@edge", NS, "log", {"hop": "edge", "error": "Permission denied"})
+    beside = read_beside([event])
+    assert beside.log_lines == ()
+    assert beside.logs == (("edge", LogState(error="Permission denied")),)
+
+
+def test_readings_of_one_log_add_up_and_two_logs_stay_two() -> None:
+    """An access log and an error log of one hop."""
+    first = Event("log@edge", NS, "log", {"hop": "edge", "lines": 2, "unknown_lines": 0})
+    other = Event("error-log@edge", NS, "log", {"hop": "edge", "lines": 1, "unknown_lines": 1})
+    beside = read_beside([first, first, other])
+    assert [state.lines for _, state in beside.logs] == [4, 1]

@@ -1,0 +1,168 @@
+"""Situations in which a run must not guess."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+from tests.core.diagnosis.test_logged import DEPLOYMENT, PLAN, ROUND, facts
+
+from exonerate.core.diagnosis.beside import Beside, PageSample
+from exonerate.core.diagnosis.facts import (
+    CounterSample,
+    Facts,
+    Outcome,
+    Round,
+    Session,
+    SocketSample,
+)
+from exonerate.core.diagnosis.situations import (
+    engine_health,
+    loading,
+    not_seen,
+    operator_problem,
+    order_doubtful,
+    restart_shown,
+)
+
+NS = 1_000_000_000
+
+
+def seen(*rounds: tuple[str, Outcome, int | None], error: str | None = None) -> Facts:
+    """Facts with one session for each (hop, outcome, status)."""
+    sessions = tuple(
+        Session(
+            "s",
+            replace(PLAN, name=f"victim@{hop}", hop=hop),
+            (Round(replace(ROUND.exchange, status=status, error=error), outcome),),
+            None,
+        )
+        for hop, outcome, status in rounds
+    )
+    return replace(facts([]), sessions=sessions)
+
+
+def twice(*rounds: tuple[str, Outcome, int | None]) -> Facts:
+    """As `seen`, each of them two times."""
+    return seen(*rounds, *rounds)
+
+
+def problem(told: Facts, **victim: object) -> str | None:
+    """What only the operator can put right, with this victim."""
+    deployment = replace(DEPLOYMENT, victim=replace(DEPLOYMENT.victim, **victim))  # type: ignore[arg-type]  # its fields
+    found = operator_problem(told, deployment)
+    return None if found is None else found.problem
+
+
+def test_a_missing_key_is_the_operators_affair() -> None:
+    """401 where no key was given; with a key at one hop alone it may be that hop's fault."""
+    told = seen(("edge", "refused", 401), ("engine", "ok", 200))
+    assert problem(told) == "`edge` answers 401: it wants a key"
+    assert problem(told, api_key_env="KEY") is None
+    assert problem(told, headers=(("Authorization", ""),)) is None
+
+
+def test_a_key_that_nobody_accepts_is_the_operators_affair() -> None:
+    """401 or 403 at every hop that was asked."""
+    everywhere = seen(("edge", "refused", 403), ("engine", "refused", 403))
+    assert "the key in `KEY` is not accepted" in str(problem(everywhere, api_key_env="KEY"))
+    filtered = seen(("edge", "refused", 403), ("engine", "ok", 200))
+    assert problem(filtered) is None
+    assert problem(seen()) is None
+
+
+def test_a_certificate_that_is_not_trusted_is_no_fault_of_the_path() -> None:
+    """It is something that was not examined, at the entry as further in."""
+    why = "[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: self-signed certificate"
+    for hop in ("edge", "engine"):
+        told = seen((hop, "no-connect", None), error=why)
+        assert problem(told) is None
+        assert "its certificate is not accepted" in not_seen(told, DEPLOYMENT)[0]
+
+
+def test_a_hop_that_cannot_be_reached_from_here_is_listed() -> None:
+    """With what the system said."""
+    told = seen(("engine", "no-connect", None), error="Connection refused")
+    assert not_seen(told, DEPLOYMENT) == [
+        "`engine`: cannot be reached from here (Connection refused): it was not asked directly"
+    ]
+    assert not_seen(seen(("engine", "ok", 200)), DEPLOYMENT) == []
+
+
+def test_an_engine_that_is_loading_is_recognised() -> None:
+    """It says so on its page; an engine that only answers 503 may be full."""
+    page = PageSample("engine", NS, None, None, "HTTP status 503: it is loading its model")
+    told = replace(seen(("engine", "server-error", 503)), beside=Beside(pages=(page,)))
+    assert loading(told, "engine")
+    assert "still loading" in not_seen(told, DEPLOYMENT)[0]
+    assert not restart_shown(told, DEPLOYMENT, "engine")
+
+
+@pytest.mark.parametrize(
+    ("rounds", "shown"),
+    [
+        ([("edge", "no-connect", None), ("engine", "no-connect", None)], False),
+        ([("edge", "hang", None), ("engine", "no-connect", None)], False),
+        ([("edge", "server-error", 502), ("engine", "no-connect", None)], True),
+        ([("engine", "ok", 200), ("engine", "no-connect", None)], True),
+        ([("engine", "server-error", 500)], True),
+        ([("engine", "server-error", 503)], False),
+        ([("engine", "cut", 200)], True),
+    ],
+)
+def test_an_engine_is_down_only_where_somebody_else_is_up(
+    rounds: Sequence[tuple[str, Outcome, int | None]], shown: bool
+) -> None:
+    """Where everything refuses connections, it may be the way there, or this host."""
+    assert restart_shown(seen(*rounds), DEPLOYMENT, "engine") is shown
+
+
+@pytest.mark.parametrize(
+    ("error", "state"),
+    [
+        (None, "ok"),
+        ("HTTP status 503", "fails"),
+        ("no answer within 2 s", "silent"),
+        ("HTTP status 503: it is loading its model", "loading"),
+    ],
+)
+def test_the_health_page_is_read_while_a_round_waits(error: str | None, state: str) -> None:
+    """It is shown with the rest, and clears nobody: many pages are shallow."""
+    page = PageSample("engine", 2 * NS, None, {} if error is None else None, error)
+    told = replace(seen(("engine", "hang", None)), beside=Beside(health=(page,)))
+    found = engine_health(DEPLOYMENT.hops[-1], told, told.sessions)
+    assert found is not None
+    assert found.value == state
+    late = replace(told, beside=Beside(health=(replace(page, at_ns=9 * NS),)))
+    assert engine_health(DEPLOYMENT.hops[-1], late, told.sessions) is None
+
+
+def test_counters_that_began_again_show_a_restart() -> None:
+    """Whatever the answers were."""
+    samples = tuple(
+        CounterSample("s", "c", "engine", at, {"steps": n}) for at, n in ((1, 9.0), (2, 0.0))
+    )
+    told = replace(seen(("engine", "ok", 200)), counters=samples)
+    assert restart_shown(told, DEPLOYMENT, "engine")
+
+
+def test_hops_in_the_wrong_order_are_doubted() -> None:
+    """What lies behind a hop cannot always fail where that hop never does."""
+    wrong = twice(("edge", "ok", 200), ("engine", "hang", None))
+    right = twice(("edge", "hang", None), ("engine", "ok", 200))
+    apart = twice(("edge", "ok", 200), ("engine", "no-connect", None))
+    assert order_doubtful(wrong, DEPLOYMENT)[0].startswith("`engine` fails where `edge`")
+    assert order_doubtful(right, DEPLOYMENT) == []
+    assert order_doubtful(apart, DEPLOYMENT) == []
+
+
+def test_a_process_that_may_not_be_looked_into_is_listed() -> None:
+    """It listens on this host; its own sockets belong to somebody else."""
+    row = {"local_port": 8080, "up": False}
+    hidden = replace(seen(), sockets={("s", "edge"): (SocketSample("s", "edge", 1, (row,)),)})
+    shown = replace(
+        seen(), sockets={("s", "edge"): (SocketSample("s", "edge", 1, (row,), True),)}
+    )  # fmt: skip
+    assert not_seen(hidden, DEPLOYMENT) == [
+        "`edge`: its process may not be looked into here: its own sockets stay unseen"
+    ]
+    assert not_seen(shown, DEPLOYMENT) == []

@@ -1,0 +1,42 @@
+"""What scenes watch beside their probes."""
+
+from tests.support.world import PATH
+
+from exonerate.core.deployment.parse import parse_deployment
+from exonerate.core.diagnosis.surroundings import health_urls, log_paths, taps, watches
+from exonerate.core.scene import ReadLog
+
+LOGS = 'role = "proxy"\nkind = "nginx"\nlog = "access.log"\nerror_log = "/var/log/error.log"'
+
+
+def test_a_log_that_is_named_is_read_in_every_scene() -> None:
+    """Both logs of a hop, with its kind; nothing where none is named."""
+    named = parse_deployment(PATH.replace('role = "proxy"', LOGS, 1), path="t", folder="/")
+    found = [activity for activity in watches(named) if isinstance(activity, ReadLog)]
+    assert [(one.name, one.path, one.kind, one.background) for one in found] == [
+        ("log@edge", "access.log", "nginx", True),
+        ("error-log@edge", "/var/log/error.log", "nginx", True),
+    ]
+    assert log_paths(named)["log@edge"] == "access.log"
+    assert not log_paths(parse_deployment(PATH, path="t", folder="/"))
+
+
+def test_the_deepest_health_page_of_an_engine_is_read() -> None:
+    """Its own address where one is given; none where the kind is not known."""
+    plain = parse_deployment(PATH, path="t", folder="/")
+    assert health_urls(plain) == {}
+    kind = PATH.replace('role = "engine"', 'role = "engine"\nkind = "sglang"')
+    found = health_urls(parse_deployment(kind, path="t", folder="/"))
+    assert found == {"engine": "http://127.0.0.1:8000/health_generate"}
+    given = kind.replace("kind =", 'health = "http://127.0.0.1:8000/ready"\nkind =')
+    found = health_urls(parse_deployment(given, path="t", folder="/"))
+    assert found == {"engine": "http://127.0.0.1:8000/ready"}
+
+
+def test_a_tap_listens_where_the_deployment_says() -> None:
+    """And sends on to the hop's own address."""
+    text = PATH.replace('role = "engine"', 'role = "engine"\ntap = "http://127.0.0.1:8001"')
+    (tap,) = taps(parse_deployment(text, path="t", folder="/"))
+    assert (tap.name, tap.listen_port, tap.upstream_url) == (
+        "tap@engine", 8001, "http://127.0.0.1:8000",
+    )  # fmt: skip
