@@ -1,6 +1,7 @@
 """What became of our own request behind a hop after we had left."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,7 +9,7 @@ from tests.support.world import PATH
 
 from exonerate.core.deployment.parse import parse_deployment
 from exonerate.core.diagnosis.facts import Facts, Round, Session, SocketSample
-from exonerate.core.diagnosis.leaving import leaving
+from exonerate.core.diagnosis.leaving import leaving, surplus
 from exonerate.core.scene import ProbeSession, PromptRecipe, RequestRecipe
 from exonerate.core.wire.exchange import ConnectionFacts, Exchange
 
@@ -44,8 +45,10 @@ def onward(port: int, sent: int, received: int = 0, peer: int = 8081) -> Row:
     }  # fmt: skip
 
 
-ORPHANS = [(0.1 * number, [onward(3, 400), onward(4, 400, peer=8000)]) for number in range(1, 5)]
-"""Before we left: a request waits behind the box, and no client is connected to it."""
+def orphans_of(hop: str) -> list[tuple[float, list[Row]]]:
+    """Before we left: a request waits behind the box, and no client is connected to it."""
+    peer = {"edge": 8081, "inner": 8000}[hop]
+    return [(0.1 * number, [onward(3, 400, peer=peer)]) for number in range(1, 5)]
 
 
 def observed(
@@ -58,7 +61,7 @@ def observed(
     """What is observed of a hop whose onward sockets are these at these seconds."""
     samples = tuple(
         SocketSample("s", hop, int(at_s * NS), tuple(rows), True, ("1:1",))
-        for at_s, rows in [*(ORPHANS if orphans else []), *rows_at]
+        for at_s, rows in [*(orphans_of(hop) if orphans else []), *rows_at]
     )
     facts = Facts(
         scenes=(), sessions=(abort(hop),), counters=(), sockets={("s", hop): samples},
@@ -115,7 +118,7 @@ def test_a_request_that_came_from_further_out_tells_of_a_box_when_the_others_pas
         sockets = {
             ("s", hop): tuple(
                 SocketSample("s", hop, int(at_s * NS), tuple(rows), True, ("1:1",))
-                for at_s, rows in [*ORPHANS, *rows_at]
+                for at_s, rows in [*orphans_of(hop), *rows_at]
             )
             for hop, rows_at in (("edge", edge), ("inner", inner))
         }
@@ -135,3 +138,29 @@ def test_a_box_that_keeps_what_nobody_leaves_is_not_blamed() -> None:
     """No client but our own probe has left it anything."""
     assert observed("edge", KEPT, orphans=False) == "kept-without-harm"
     assert observed("inner", KEPT, of="engine", orphans=False) is None
+
+
+def behind(rows: list[Row], *, url: str = "http://127.0.0.1:8080") -> str | None:
+    """What is said of the requests behind an edge with these sockets."""
+    samples = tuple(SocketSample("s", "edge", at, tuple(rows), True, ("1:1",)) for at in range(5))
+    facts = Facts(
+        scenes=(), sessions=(), counters=(), sockets={("s", "edge"): samples},
+        own_ports=frozenset(), began_ns=0, ended_ns=9 * NS,
+    )  # fmt: skip
+    seen = surplus(replace(EDGE, url=url), facts, DEPLOYMENT)
+    return None if seen is None else seen.value
+
+
+def test_more_requests_behind_a_box_than_clients_before_it_are_counted() -> None:
+    """Answered ones do not wait, and what may be a client at another port is taken for one."""
+    client: Row = {
+        "up": False, "local_port": 8080, "peer_port": 5, "state": "ESTABLISHED", "sent_bytes": 0,
+        "received_bytes": 9,
+    }  # fmt: skip
+    waits, answered = onward(7, 900), onward(8, 900, 5)
+    assert behind([client, waits]) == "as-many"
+    assert behind([client, waits, onward(9, 900)]) == "more"
+    assert behind([client, waits, answered]) == "as-many"
+    assert behind([client, waits, onward(9, 900), onward(10, 50, 50, peer=41000)]) == "as-many"
+    assert behind([client, answered]) is None
+    assert behind([client, waits, onward(9, 900)], url="https://127.0.0.1:8080") is None

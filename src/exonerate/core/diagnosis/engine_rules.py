@@ -12,6 +12,8 @@ from exonerate.core.scene import Scene
 TIMES_MIN = 3
 CROWD_TEXTS = {"kernel-corruption": "garbled", "kv-mixup": "foreign"}
 
+QUEUE_LEAVINGS = {"cancel-not-propagated": "kept", "retry-multiplication": "passed-on"}
+
 
 def crowd_scene(judgement: Judgement, seed: int, *, gentle: bool) -> Scene | None:
     """The same questions alone and in a crowd, where every answer came and the text is doubted."""
@@ -43,6 +45,20 @@ def pair_proves(judgement: Judgement) -> bool:
     return judgement.top_is("half-pair") and all(
         judgement.times(name) >= TIMES_MIN for name in ("legs", "request-left", "fresh-meanwhile")
     )
+
+
+def queue_proves(judgement: Judgement) -> bool:
+    """The engine is full of a box's doing, so that a bypass helps nobody; our own leaving tells.
+
+    A box that keeps what clients leave; or one that ends it, and still has more requests waiting
+    behind it than clients before it: it has sent some of them more than once.
+    """
+    wanted = QUEUE_LEAVINGS.get(judgement.top.suspect.suspect_class.slug)
+    left, behind = judgement.observed("leaving"), judgement.observed("requests-behind")
+    if wanted is None or left is None or behind is None:
+        return False
+    times = min(left.times, behind.times)
+    return (left.value, behind.value) == (wanted, "more") and times >= TIMES_MIN
 
 
 def crowd_proves(judgement: Judgement) -> bool:

@@ -78,8 +78,37 @@ def _of_box(hop: Hop, facts: Facts, deployment: Deployment) -> list[str]:
     return [value for value in found if value is not None]
 
 
+def surplus(hop: Hop, facts: Facts, deployment: Deployment) -> Observation | None:
+    """`more` where more requests wait behind the hop than it has clients, or else `as-many`.
+
+    Of an engine: what holds of any box before it.
+    """
+    boxes = [hop]
+    if is_engine(hop):
+        boxes = [other for other in before(deployment, hop.name) if not is_engine(other)]
+    counts = [_surplus(box, facts, deployment) for box in boxes]
+    seen = [values for values in counts if len(values) >= SAMPLES_MIN]
+    more = [values for values in seen if median(values) >= 1]
+    if more:
+        times = max(sum(value >= 1 for value in values) for values in more)
+        return Observation(hop.name, "requests-behind", "more", times, max(map(len, more)))
+    if not seen or len(seen) < len(boxes):
+        return None
+    times = min(map(len, seen))
+    return Observation(hop.name, "requests-behind", "as-many", times, times)
+
+
 def _has_orphans(hop: Hop, facts: Facts, deployment: Deployment) -> bool:
     """Whether more requests waited behind the hop than clients before it, before we left any."""
+    counts = _surplus(hop, facts, deployment)
+    return len(counts) >= SAMPLES_MIN and median(counts) >= 1
+
+
+def _surplus(hop: Hop, facts: Facts, deployment: Deployment) -> list[int]:
+    """Requests behind the hop less the clients before it, reading by reading, until we left one.
+
+    Only where a request waited behind it at all.
+    """
     first_left_ns = min(
         (
             round_.exchange.ended_ns
@@ -90,30 +119,36 @@ def _has_orphans(hop: Hop, facts: Facts, deployment: Deployment) -> bool:
         default=facts.ended_ns,
     )
     ports = {hop_port(other) for other in next_hops(deployment, hop.name)}
-    surplus = [
-        _waiting_behind(sample, ports) - _clients(sample, hop_port(hop))
-        for (_, name), group in facts.sockets.items()
-        if name == hop.name
-        for sample in group
-        if sample.process_seen and sample.at_ns < first_left_ns
-    ]
-    return len(surplus) >= SAMPLES_MIN and median(surplus) >= 1
+    found: list[int] = []
+    if hop.url.startswith("https:"):
+        # One connection may carry many requests there.
+        return found
+    for (_, name), group in facts.sockets.items():
+        for sample in group if name == hop.name else ():
+            waiting = _waiting_behind(sample, ports)
+            if sample.process_seen and sample.at_ns < first_left_ns and waiting:
+                found.append(waiting - _clients(sample, hop_port(hop), ports))
+    return found
 
 
 def _waiting_behind(sample: SocketSample, ports: set[int]) -> int:
     """Connections to the next hop over which a request went, and not a byte came back."""
     return sum(
-        row["sent_bytes"] != 0
-        and row["received_bytes"] == 0
-        and any(str(row.get("peer", "")).endswith(f":{port}") for port in ports)
+        _leads_to(row, ports) and row["sent_bytes"] != 0 and row["received_bytes"] == 0
         for row in _onward(sample).values()
     )
 
 
-def _clients(sample: SocketSample, port: int) -> int:
-    return sum(
+def _clients(sample: SocketSample, port: int, next_ports: set[int]) -> int:
+    """Connections to the hop; what else its process has open may be clients at another port."""
+    own = sum(
         row["local_port"] == port and row["state"] == "ESTABLISHED" for row in sample.rows or ()
     )
+    return own + sum(not _leads_to(row, next_ports) for row in _onward(sample).values())
+
+
+def _leads_to(row: JsonObject, ports: set[int]) -> bool:
+    return any(str(row.get("peer", "")).endswith(f":{port}") for port in ports)
 
 
 def _after_leaving(facts: Facts, scene: str, hop: Hop, round_: Round) -> str | None:

@@ -37,7 +37,13 @@ from exonerate.core.diagnosis.axes.registry import AXES, axis_of
 from exonerate.core.diagnosis.axes.scenes import axis_scene
 from exonerate.core.diagnosis.axes.walks import WALKS_MAX
 from exonerate.core.diagnosis.chance import fisher_one_sided
-from exonerate.core.diagnosis.engine_rules import crowd_proves, crowd_scene, edge_scene, pair_proves
+from exonerate.core.diagnosis.engine_rules import (
+    crowd_proves,
+    crowd_scene,
+    edge_scene,
+    pair_proves,
+    queue_proves,
+)
 from exonerate.core.diagnosis.facts import Facts
 from exonerate.core.diagnosis.inquiries import (
     ABORT_S,
@@ -74,7 +80,7 @@ NEXT_TO_NOTHING = 0.002
 ABORT_QUESTION = ("saturated", "slot-leak", "cancel-not-propagated", "scheduler-stuck")
 BUSY = ("queueing", "stuck", "progressing")
 SCENES_MAX = 8
-VARIED_SCENES_MAX = len(AXES) + WALKS_MAX
+VARIED_SCENES_MAX = len(AXES) + WALKS_MAX + 1
 LINGER_S = 1.0
 """What a scene costs beside its probes: start, triggers, the end."""
 
@@ -144,10 +150,10 @@ def _next_scene(judgement: Judgement, left_s: float, *, seed: int, gentle: bool)
 
 def _refinement(judgement: Judgement, left_s: float, *, seed: int, gentle: bool) -> Scene | None:
     """What to ask of a fault that is convicted: the number that it depends on."""
-    refinement = next_refinement(judgement, left_s - LINGER_S, seed=seed, gentle=gentle)
-    if refinement is not None or gentle or not _affordable(judgement.facts, left_s):
-        return refinement
-    return edge_scene(judgement, seed)
+    edge = None if gentle else edge_scene(judgement, seed)
+    if edge is not None and _affordable(judgement.facts, left_s):
+        return edge
+    return next_refinement(judgement, left_s - LINGER_S, seed=seed, gentle=gentle)
 
 
 def _outcome(judgement: Judgement, *, gentle: bool) -> str | None:
@@ -186,25 +192,33 @@ def _convicted(judgement: Judgement) -> bool:
         return judgement.times("closed-while-idle") >= FLIPS_MIN
     if not all(_ruled_out(rival) for rival in rivals):
         return False
-    if judgement.top_is("scheduler-stuck") and _abort_wanted(judgement):
+    if _unasked(judgement):
         return False
-    own = _flips_of_its_own(judgement)
-    if own is not None:
-        return own
-    return _scenes_with_symptom(judgement) >= 2 and _repeated(judgement)
-
-
-def _flips_of_its_own(judgement: Judgement) -> bool | None:
-    """Whether what flips this class was seen, for classes that no bypass can show; else None."""
-    if judgement.top_is("cancel-not-propagated"):
-        # The engine is full of it, so that a bypass helps nobody; our own leaving is the flip.
-        return judgement.times("leaving") >= FLIPS_MIN and judgement.times("through") >= 1
     if judgement.top_is("slow-connect"):
         # Name servers and kernels were waited for; no hop had been asked anything yet.
         return judgement.times("connecting") >= FLIPS_MIN
+    if _proven_otherwise(judgement):
+        return True
+    return _scenes_with_symptom(judgement) >= 2 and _repeated(judgement)
+
+
+def _unasked(judgement: Judgement) -> bool:
+    """Whether something that tells the top suspect from its neighbours was not asked or seen."""
+    if judgement.top_is("scheduler-stuck"):
+        return _abort_wanted(judgement)
+    if judgement.top_is("cancel-not-propagated"):
+        return not queue_proves(judgement)
+    copies = judgement.observed("request-copies")
+    return (
+        judgement.top_is("retry-multiplication") and copies is None and not queue_proves(judgement)
+    )
+
+
+def _proven_otherwise(judgement: Judgement) -> bool:
+    """Whether another intervention than the bypass of the hop has flipped the symptom."""
     if judgement.top_is("corruption") and judgement.times("same-text") >= CONTENT_TIMES_MIN:
         return True
-    return True if crowd_proves(judgement) or pair_proves(judgement) else None
+    return crowd_proves(judgement) or pair_proves(judgement) or queue_proves(judgement)
 
 
 def _repeated(judgement: Judgement) -> bool:
@@ -261,7 +275,7 @@ def _axis_flips(judgement: Judgement) -> bool:
 
 def _copies(facts: Facts) -> int:
     """How many scenes there were, but for those that varied something."""
-    return sum(not scene.id.startswith(("axis-", "walk-")) for scene in facts.scenes)
+    return sum(not scene.id.startswith(("axis-", "walk-", "step-")) for scene in facts.scenes)
 
 
 def _scope_known(judgement: Judgement) -> bool:

@@ -22,6 +22,7 @@ Every observable is about one hop:
 - ``period``: that the endings fall on a regular beat of the clock
 - ``abort-through``, ``abort-beyond``: whether the engine stops when a client leaves
 - ``leaving``: whether the hop closes a request's connection behind it when its client has left
+- ``requests-behind``: whether more requests wait behind the hop (a hop) than it has clients
 - ``slots-held``: whether the engine holds more slots or cache than the work it does
 - ``engine-process``: whether the engine's process was replaced, or nobody listens
 - ``upstream-face``: that the hop's upstream side was in sight, for any round
@@ -62,7 +63,7 @@ from exonerate.core.diagnosis.dependence import idle_dependence, next_idle, size
 from exonerate.core.diagnosis.endings import beat_of, defect_kind, ended_after, ended_by, phase
 from exonerate.core.diagnosis.engine_process import engine_process
 from exonerate.core.diagnosis.facts import VICTIM_SHAPED, Facts, Session
-from exonerate.core.diagnosis.leaving import leaving
+from exonerate.core.diagnosis.leaving import leaving, surplus
 from exonerate.core.diagnosis.meanwhile import engine_state, legs
 from exonerate.core.diagnosis.streaming import stream_shape
 from exonerate.core.diagnosis.suspect import Observation
@@ -100,6 +101,7 @@ VALUES: Mapping[str, tuple[str, ...]] = {
     "abort-through": ("freed", "kept", "leaked"),
     "abort-beyond": ("freed", "kept", "leaked"),
     "leaving": ("passed-on", "kept-without-harm", "kept", "kept-before"),
+    "requests-behind": ("as-many", "more"),
     "slots-held": ("as-live", "above-live"),
     "engine-process": ("same", "restarted", "down"),
     "answer-held": ("yes", "no"),
@@ -168,6 +170,7 @@ def _of_hop(hop: Hop, facts: Facts, deployment: Deployment) -> list[Observation]
         *_endings(hop, through),
         *aborts(hop, facts, deployment),
         leaving(hop, facts, deployment),
+        surplus(hop, facts, deployment),
         engine_process(hop, facts) if is_engine(hop) else None,
         same_text(hop, facts, deployment),
         crowded,
@@ -185,7 +188,7 @@ def _with_crowds(seen: Observation | None, crowded: Observation | None) -> Obser
         return seen
     if crowded.value not in ("garbled", "foreign"):
         return seen
-    return replace(seen, value="mixed", times=seen.tries)
+    return replace(seen, value="corrupt", times=seen.tries, text="in a crowd")
 
 
 def _while_waiting(

@@ -34,7 +34,7 @@ class Point:
 def walk_scene(facts: Facts, deployment: Deployment, slug: str, seed: int) -> Scene | None:
     """The values between, at the innermost hop that can be asked; None where nothing is left."""
     kind = WALKS.get(slug)
-    if kind is None or any(scene.id.startswith("walk-") for scene in facts.scenes):
+    if kind is None or any(scene.id.startswith("step-") for scene in facts.scenes):
         return None
     clean, corrupt = _edge(_points(facts, deployment, kind))
     if clean is None or corrupt is None:
@@ -53,7 +53,7 @@ def walk_scene(facts: Facts, deployment: Deployment, slug: str, seed: int) -> Sc
         sessions.extend(together)
         previous = tuple(session.name for session in together)
     return Scene(
-        id=f"walk-{kind}-{number}",
+        id=f"step-{kind}-{number}",
         why=f"find where the text goes wrong, {kind} from {between[0]} to {between[-1]}",
         activities=(watch_of(hop), *sessions),
         time_limit_s=(len(between) + 1) * deployment.victim.deadline_s + 10.0,
@@ -75,14 +75,14 @@ def walk_details(facts: Facts, deployment: Deployment, slug: str) -> JsonObject:
 
 
 def _of_value(plain: ProbeSession, kind: str, value: int, hop: Hop) -> Iterator[ProbeSession]:
-    name = f"walk-{kind}-{value}@{hop.name}"
+    name = f"step-{kind}-{value}@{hop.name}"
     length = value if kind == "prompt_tokens" else plain.request.prompt.prompt_tokens
     names = [name]
     if kind == "batch":
         names += [f"{beside(name, hop.name)}{n}" for n in range(2, value + 1)]
     for one in names:
         prompt = replace(
-            plain.request.prompt, prompt_tokens=length, growth_tokens=0, salt=f"walk-{one}"
+            plain.request.prompt, prompt_tokens=length, growth_tokens=0, salt=f"step-{one}"
         )
         yield replace(plain, name=one, request=replace(plain.request, prompt=prompt))
 
@@ -106,7 +106,7 @@ def _points(facts: Facts, deployment: Deployment, kind: str) -> list[Point]:
     return [
         point
         for session in facts.sessions
-        if session.victim_shaped or session.plan.name.startswith("walk-")
+        if session.victim_shaped or session.plan.name.startswith("step-")
         for round_ in session.rounds
         if (point := _length_point(session, round_)) is not None
     ]
@@ -117,7 +117,7 @@ def _batch_point(session: Session, facts: Facts, deployment: Deployment) -> Poin
     name = session.plan.name
     usual = deployment.victim.concurrency
     crowd: int | None = None
-    if name.startswith("walk-batch-"):
+    if name.startswith("step-batch-"):
         crowd = int(name.partition("@")[0].rpartition("-")[2])
     elif (flip := flip_name(name)) is not None and flip[1] == LOAD.slug:
         assert LOAD.crowd is not None

@@ -101,6 +101,9 @@ _TEXTS: Mapping[tuple[str, str], str] = {
     ("leaving", "kept-without-harm"): "{hop} kept a request going whose client had left, and no "
     "other such request was there",
     ("leaving", "kept-before"): "a hop before {hop} keeps requests going whose client has left",
+    ("requests-behind", "more"): "more requests waited behind {hop} (or a hop before it) than "
+    "it had clients",
+    ("requests-behind", "as-many"): "no more requests waited behind {hop} than it had clients",
     ("slots-held", "above-live"): "{hop} held slots or cache that belonged to no live request",
     ("slots-held", "as-live"): "{hop} held nothing when it had nothing to do",
     ("engine-process", "restarted"): "the process of {hop} was replaced meanwhile",

@@ -79,7 +79,9 @@ def _prompt(loaded: Mapping[str, object], *, chat: bool) -> str:
 
 
 def reworded(word: str) -> str:
-    """Another word that makes as much sense in its place."""
+    """Another word that makes as much sense in its place; one that was asked for stays."""
+    if word not in WORDS:
+        return word
     return WORDS[(WORDS.index(word) + len(WORDS) // 2) % len(WORDS)]
 
 

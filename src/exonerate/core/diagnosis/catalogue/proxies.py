@@ -226,6 +226,7 @@ CANCEL_NOT_PROPAGATED = SuspectClass(
         "leaving": _any("kept"),
         "delivered": _any("acked"),
         "connecting": _any("quick"),
+        "requests-behind": _any("more"),
     },
     needs=("leaving",),
     flips="a client that leaves past the hop frees the engine at once",
@@ -244,8 +245,9 @@ RETRY_MULTIPLICATION = SuspectClass(
         "request-copies": _any("several"),
         "delivered": _any("acked"),
         "connecting": _any("quick"),
+        "requests-behind": _any("more"),
+        "leaving": _any("passed-on"),
     },
-    needs=("request-copies",),
     flips="with retries off one request is one request",
     settings=("nginx: `proxy_next_upstream off;`",),
 )
