@@ -97,6 +97,7 @@ class Http2Conversation:
         self._wire = Http2Wire()
         self._written_ns: int | None = None
         self._request_bytes = 0
+        self._left = False
         self._answer: Http2Answer | None = None
 
     @property
@@ -126,8 +127,8 @@ class Http2Conversation:
 
     @property
     def over(self) -> bool:
-        """The hop goes away, or broke the protocol."""
-        return self._wire.going_away is not None or self._wire.breach is not None
+        """The hop goes away, broke the protocol, or reads no more."""
+        return self._left or self._wire.going_away is not None or self._wire.breach is not None
 
     def begin(self, request: Request) -> PartReader:
         """Send a request on the next stream, as far as the hop takes it."""
@@ -160,7 +161,10 @@ class Http2Conversation:
         """Settings, pings and windows may come at any time; a GOAWAY ends the connection."""
         while (read := self._connection.take_read()) is not None:
             self._wire.take(read.content)
-        self.keep_up()
+        try:
+            self.keep_up()
+        except ConnectionLost:
+            self._left = True
         return 0
 
     def reusable(self, recorder: ExchangeRecorder) -> bool:

@@ -197,6 +197,21 @@ def test_a_hop_that_goes_away_without_our_request_refuses_it() -> None:
     assert answer.finished
 
 
+def test_a_hop_that_allows_no_stream_refuses_the_request() -> None:
+    """Nothing of it goes out, and the record says which setting was in the way."""
+    hop = Hop()
+    hop.to_client(hop.ask(b""))
+    hop.server.update_settings({SettingCodes.MAX_CONCURRENT_STREAMS: 0})
+    hop.server.send_headers(1, OK, end_stream=True)
+    hop.wire.take(bytes(hop.server.data_to_send()))
+    hop.wire.outgoing()
+    answer = hop.wire.request(PSEUDO, [("x-padded", " a ")], b"{}")
+    assert (answer.ending, answer.finished) == ("refused", True)
+    assert answer.why is not None
+    assert answer.why.startswith("SETTINGS")
+    assert (hop.wire.outgoing(), hop.wire.request_sent, hop.wire.held_up) == (b"", False, None)
+
+
 def test_interim_answers_are_counted() -> None:
     """A 103 is not the answer, and an endless row of them is a breach."""
     hop = Hop()

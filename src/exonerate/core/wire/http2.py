@@ -28,7 +28,7 @@ from h2.events import (
     StreamEnded,
     StreamReset,
 )
-from h2.exceptions import ProtocolError
+from h2.exceptions import ProtocolError, TooManyStreamsError
 from h2.settings import SettingCodes, Settings
 
 from exonerate.core.wire.end_codes import Ending
@@ -87,6 +87,11 @@ class Http2Answer:
         """The peer sent FIN, which never ends a stream regularly."""
         return []
 
+    def refuse(self, why: str) -> None:
+        """The hop does not let this request out."""
+        self.finished = True
+        self.ending, self.why = "refused", why
+
     def _event(self, event: object, parts: list[Part]) -> None:
         match event:
             case InformationalResponseReceived():
@@ -124,8 +129,7 @@ class Http2Answer:
         if self.finished:
             return
         if self._wire.refuses_stream:
-            self.finished = True
-            self.ending, self.why = "refused", self._wire.going_away
+            self.refuse(self._wire.going_away or "")
         elif self._wire.breach is not None:
             self._broken(parts, self._wire.breach)
 
@@ -158,13 +162,20 @@ class Http2Wire:
         """Begin a request on a new stream; its body goes out as far as the peer's windows allow."""
         self._stream = self._connection.get_next_available_stream_id()
         named = [(name, value) for name, value in fields if name not in _HOP_BY_HOP]
-        headers = [(name.encode(), value.encode("latin-1", "replace"))
+        headers = [(name.encode(), value.strip().encode("latin-1", "replace"))
                    for name, value in [*pseudo, *named]]  # fmt: skip
-        self._connection.send_headers(self._stream, headers, end_stream=not body)
+        answer = Http2Answer(self)
+        self._sending = True
+        self._body = memoryview(b"")
+        try:
+            self._connection.send_headers(self._stream, headers, end_stream=not body)
+        except TooManyStreamsError:
+            answer.refuse("SETTINGS: the hop allows no further stream")
+            return answer
         self._body = memoryview(body)
         self._sending = bool(body)
         self._send_body()
-        return Http2Answer(self)
+        return answer
 
     @property
     def request_sent(self) -> bool:
@@ -174,7 +185,7 @@ class Http2Wire:
     @property
     def held_up(self) -> str | None:
         """That the peer's flow control holds up the rest of a body, in words."""
-        if not self._sending:
+        if not self._body:
             return None
         return f"flow control: the hop takes no more of the body, {len(self._body)} bytes are left"
 
