@@ -44,3 +44,10 @@ def test_a_request_that_went_somewhere_else_was_not_dropped() -> None:
 def test_a_request_that_never_left_was_dropped() -> None:
     """The router has it still."""
     assert most_believable(request_left="no") == "drops-requests"
+
+
+def test_a_request_that_nobody_acknowledged_behind_the_router_was_lost_on_the_way() -> None:
+    """The router sent it, again and again; only what was idle for long is lost."""
+    seen = {"request_left": "no", "onward_delivered": "unacked", "idle_dependence": "longer-fails"}
+    assert most_believable(**seen, idle_flip="flips") == "silent-drop"
+    assert most_believable(**seen, size_flip="flips") == "mtu-black-hole"

@@ -79,6 +79,9 @@ SILENT_DROP_ONWARD = SuspectClass(
         # Little else: a box that swallows by idle time is told from it by the segments alone.
         "through": _any("hang"),
         "beyond": _any("ok", "slow"),
+        "engine-meanwhile": _any("idle"),
+        "phase": _any("before-head"),
+        "request-left": _any("no", "yes"),
         "request-read": _any("read"),
         "ended-by": _any("us"),
         "delivered": _any("acked"),
@@ -127,6 +130,9 @@ MTU_BLACK_HOLE_ONWARD = SuspectClass(
     predicts={
         "through": _any("hang"),
         "beyond": _any("ok", "slow"),
+        "engine-meanwhile": _any("idle"),
+        "phase": _any("before-head"),
+        "request-left": _any("no", "yes"),
         "request-read": _any("read"),
         "ended-by": _any("us"),
         "delivered": _any("acked"),
