@@ -1,0 +1,53 @@
+"""Boxes that look alike from outside, told apart by what their sockets did."""
+
+from exonerate.core.deployment.parse import parse_deployment
+from exonerate.core.diagnosis.catalogue.registry import suspects_of
+from exonerate.core.diagnosis.posterior import rate
+from exonerate.core.diagnosis.suspect import Observation
+
+ROUTED = """\
+[deployment]
+model = "m"
+[[hop]]
+name = "router"
+role = "router"
+url = "http://127.0.0.1:8080"
+[[hop]]
+name = "worker"
+role = "engine"
+url = "http://127.0.0.1:8000"
+"""
+SILENT_ROUTER = {
+    "through": "hang", "beyond": "ok", "fails-at": "varying", "fresh-meanwhile": "ok",
+    "beyond-meanwhile": "ok", "engine-meanwhile": "idle", "request-read": "read",
+    "ended-by": "us", "phase": "before-head", "delivered": "acked", "onward-delivered": "acked",
+    "pool": "sound", "next-idle": "stays-open", "idle-dependence": "unrelated",
+}  # fmt: skip
+"""What is seen of a router whose requests never come back."""
+
+
+def most_believable(**seen: str) -> str:
+    """The class at the top, where this is seen of the router besides."""
+    values = SILENT_ROUTER | {name.replace("_", "-"): value for name, value in seen.items()}
+    deployment = parse_deployment(ROUTED, path="test", folder="/")
+    found = [Observation("router", name, value, 6, 6) for name, value in values.items()]
+    ratings, _ = rate(suspects_of(deployment), found)
+    assert ratings[0].posterior > 0.95
+    return ratings[0].suspect.suspect_class.slug
+
+
+def test_a_request_that_went_somewhere_else_was_not_dropped() -> None:
+    """It left, to an address that is no hop: a worker that does not answer."""
+    assert most_believable(left_to="elsewhere", request_copies="one") == "sick-worker"
+
+
+def test_a_request_that_never_left_was_dropped() -> None:
+    """The router has it still."""
+    assert most_believable(request_left="no") == "drops-requests"
+
+
+def test_a_request_that_nobody_acknowledged_behind_the_router_was_lost_on_the_way() -> None:
+    """The router sent it, again and again; what makes it pass tells what loses it."""
+    seen = {"request_left": "no", "onward_delivered": "unacked"}
+    assert most_believable(**seen, idle_flip="flips") == "silent-drop"
+    assert most_believable(**seen, size_flip="flips") == "mtu-black-hole"
