@@ -14,8 +14,8 @@ ENGINES_STAMP := $(ENGINES_VENV)/.installed
 ENGINES_MODEL := $(ENGINES_VENV)/model/converted
 PEERS_VENVS := .venv-peers
 
-.PHONY: demo test check check-wheel docs lab test-kernels compile-gate bench-engines \
-  locate-engines bench-peers clean
+.PHONY: demo test check check-wheel docs lab lab-ci lab-parts test-kernels compile-gate \
+  bench-engines locate-engines bench-peers clean
 
 demo: $(STAMP)
 	$(BIN)/exonerate demo
@@ -36,6 +36,14 @@ check-wheel: $(STAMP)
 # What needs root or programs from apt.
 lab: $(STAMP)
 	scripts/lab $(BIN)
+
+# A few minutes of scenarios with a known culprit; fails when an innocent is accused.
+lab-ci: $(STAMP)
+	$(BIN)/exonerate lab run --quick
+
+# Third-party programs for the scenarios that need them: from the Python index, and as root from apt.
+lab-parts: $(STAMP)
+	scripts/lab-parts $(BIN)
 
 # Writes again what pages repeat from the source: see the head of the program.
 docs: $(STAMP)
