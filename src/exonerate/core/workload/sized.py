@@ -53,7 +53,7 @@ def _cut(body: bytes, size: int) -> bytes:
         value = cast("Json", orjson.loads(body))
     except orjson.JSONDecodeError:
         return body
-    text = max(_texts(value), key=len, default="")
+    text = max(_texts(value), key=lambda one: len(orjson.dumps(one)), default="")
     kept = text
     while len(kept) > 1:
         cut = orjson.dumps(_exchanged(value, text, kept))
