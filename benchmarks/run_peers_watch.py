@@ -54,7 +54,7 @@ class Watch:
             if turn % MEMORY_EVERY == 0:
                 resident = sum(_proportional_kib(pid) for pid, _ in tree)
                 self.memory_kib = max(self.memory_kib, resident)
-            if turn % 5 == 0:
+            if turn % 2 == 0:
                 self.samples.append((page(self.url, "stats")["events"], sum(self.cpu_s.values())))
             turn += 1
 

@@ -57,7 +57,7 @@ def _cut(body: bytes, size: int) -> bytes:
         value = cast("Json", orjson.loads(body))
     except orjson.JSONDecodeError:
         return body
-    text = max(_texts(value), key=len, default="")
+    text = max(_texts(value), key=lambda one: len(orjson.dumps(one)), default="")
     if len(text) < TEXT_CHARACTERS_MIN:
         return body
     kept = text
