@@ -349,6 +349,6 @@ def _performers(deployment: Deployment) -> dict[type[Activity], Performer]:
         ProbeSession: ProbePerformer(folder, urls, headers, links=links),
         SampleMetrics: MetricsPerformer(counter_reader(), metrics, get=page_reader(deployment)),
         WatchSockets: SocketPerformer(),
-        Control: play_control,
         LoadCell: LoadPerformer(folder, urls, links=links),
+        Control: play_control,
     }

@@ -7,7 +7,7 @@ simulated; triggers, give-up ratios, counters and socket bytes follow the scene 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 
@@ -121,6 +121,11 @@ class Answer:
     """What the answer says, where that matters."""
     reaches: str | None = None
     """For silent requests: the name of the next hop if the bytes got there."""
+    lost: bool = False
+    """For silent requests: no kernel acknowledges their segments."""
+    name_s: float = 0.0
+    handshake_s: float = 0.0
+    """What a new connection takes before the request is sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +157,12 @@ class World:
     """How many times its processor time the control's work takes."""
     idle_close_s: float | None = None
     """After how long every entry closes a connection on which nothing is asked."""
+    idle_closes: Mapping[str, float] = field(default_factory=dict)
+    """The same for some entries alone."""
+    complaint: str | None = None
+    """The symptom that the operator names."""
+    silences: list[tuple[str, int, float, float, bool]] = field(default_factory=list)
+    """Where our connections waited in vain: hop, port, from, until, whether segments were lost."""
     now_s: float = 0.0
     counts: dict[str, int] = field(default_factory=dict)
     ports: int = 40_000
@@ -193,7 +204,8 @@ class World:
         port = self._port()
         for number in range(1, session.rounds + 1):
             now_s += session.pause_before_s(number)
-            idled = self.idle_close_s is not None and now_s - last_s > self.idle_close_s
+            closes_s = self.idle_closes.get(session.hop, self.idle_close_s)
+            idled = closes_s is not None and now_s - last_s > closes_s
             closed = on_connection > 0 and idled
             if session.connection == "fresh" or on_connection == 0 or closed:
                 on_connection, opened_s, port = 0, now_s, self._port()
@@ -213,6 +225,9 @@ class World:
                 self.together.get(session.name, 1),
             )
             answer = self.rule(asked)
+            if on_connection == 1:
+                ready_s = answer.name_s + answer.handshake_s
+                answer = replace(answer, wait_s=answer.wait_s + ready_s)
             waited_s = answer.wait_s + answer.spread_s
             given_up = "no"
             if answer.silent or answer.wait_s > session.deadline_s:
@@ -226,6 +241,8 @@ class World:
             exchange = _exchange(session, asked, answer, (now_s, waited_s, given_up, port, number))
             facts = replace(exchange.connection, closed_while_idle=closed)
             exchange = replace(exchange, connection=facts)
+            if given_up != "no":
+                self.silences.append((session.hop, port, now_s, now_s + waited_s, answer.lost))
             now_s += waited_s
             last_s = now_s
             event = Event(session.name, int(now_s * NS), "exchange", exchange_to_json(exchange))
@@ -275,10 +292,10 @@ class World:
         )
 
     def _sockets(self, watch: WatchSockets, begin_s: float) -> list[Event]:
-        rows: list[JsonObject] | None = [] if self.sockets_visible else None
         found = []
         at_s = begin_s
         while at_s < self.now_s:
+            rows = self._rows(watch, at_s) if self.sockets_visible else None
             data: JsonObject = {"hop": watch.hop, "rows": rows}
             found.append(Event(watch.name, int(at_s * NS), "sockets", data))
             at_s += watch.every_s
@@ -292,6 +309,19 @@ class World:
         }  # fmt: skip
         at = [int((begin_s + number * control.every_s) * NS) for number in range(tries)]
         return [Event(control.name, at_ns, "control", data) for at_ns in at]
+
+    def _rows(self, watch: WatchSockets, at_s: float) -> list[JsonObject]:
+        """Our own ends of the connections to a hop on which a request waits at that moment."""
+        return [
+            {
+                "up": False, "peer": None, "accepted": True, "state": "ESTABLISHED",
+                "local_port": port, "peer_port": watch.port, "received_bytes": 0,
+                "sent_bytes": 0 if lost else 1_000_000, "unread_bytes": 0,
+                "in_a_row": 3 if lost else 0,
+            }
+            for hop, port, begun_s, ended_s, lost in self.silences
+            if hop == watch.hop and begun_s < at_s <= ended_s
+        ]  # fmt: skip
 
     def _port(self) -> int:
         self.ports += 1
@@ -324,7 +354,8 @@ def _exchange(
         request_bytes=asked.body_bytes + HEAD_BYTES,
         body_sent_bytes=asked.body_bytes,
         begun_ns=begun,
-        connected_ns=begun,
+        resolved_ns=begun + int(answer.name_s * NS) if asked.on_connection == 1 else None,
+        connected_ns=begun + int((answer.name_s + answer.handshake_s) * NS),
         written_ns=begun,
         first_byte_ns=first if ok else (ended if answer.status and given_up == "no" else None),
         first_token_ns=first,
@@ -374,7 +405,7 @@ def start_records(
         "seed": seed,
         "budget_s": budget_s,
         "deployment": deployment_to_json(world.deployment),
-        "options": {"symptom": symptom},
+        "options": {"symptom": symptom or world.complaint},
     }
     return [record([], "run_started", body)]
 

@@ -58,6 +58,13 @@ def test_words() -> None:
     assert (finish_reason(ask, 9), finish_reason(ask, 4)) == ("length", "stop")
 
 
+@pytest.mark.parametrize("word", WORDS)
+def test_a_reworded_word_is_another_of_the_same_kind(word: str) -> None:
+    """No garbage: the words are exchanged among themselves."""
+    assert reworded(word) in WORDS
+    assert reworded(word) != word
+
+
 def test_a_code_word_comes_back_early_and_again() -> None:
     """As an obedient model would say it."""
     word = code_word("x")
@@ -65,10 +72,3 @@ def test_a_code_word_comes_back_early_and_again() -> None:
     said = list(words_for(read_ask(prompt, chat=False), seed=1, limit=20))
     assert said.count(word) >= 3
     assert word in said[:3]
-
-
-@pytest.mark.parametrize("word", WORDS)
-def test_a_reworded_word_is_another_of_the_same_kind(word: str) -> None:
-    """No garbage: the words are exchanged among themselves."""
-    assert reworded(word) in WORDS
-    assert reworded(word) != word

@@ -11,7 +11,7 @@ from exonerate.adapters.process_sockets import processes_listening_on, socket_in
 from exonerate.adapters.process_table import ProcessIdentity, identity_of, is_alive
 from exonerate.adapters.sockets import SocketRow, tcp_sockets
 from exonerate.core.instant import NS_PER_S
-from exonerate.core.json_types import JsonObject
+from exonerate.core.json_types import Json, JsonObject
 from exonerate.core.ports import CounterReader, Page, PageReader
 from exonerate.core.scene import Activity, SampleMetrics, WatchSockets
 
@@ -112,9 +112,10 @@ def _shown(row: SocketRow, *, up: bool) -> JsonObject:
     """What the diagnosis reads of a row; a scene holds hundreds of them.
 
     `up`: the socket belongs to the hop's own process and leads onwards. `accepted` is False for
-    a connection that the kernel has taken and no program has.
+    a connection that the kernel has taken and no program has. What changes with every reading is
+    shown only of a connection whose segments nobody answers.
     """
-    return {
+    shown: dict[str, Json] = {
         "up": up,
         "peer": f"{row.peer}:{row.peer_port}" if up else None,
         "accepted": row.inode != 0 or row.state == "TIME_WAIT",
@@ -126,3 +127,14 @@ def _shown(row: SocketRow, *, up: bool) -> JsonObject:
         "unread_bytes": row.unread_bytes,
         "retransmits": row.retransmits,
     }
+    if row.in_a_row or row.lost:
+        shown |= {
+            "unsent_bytes": row.unsent_bytes,
+            "unacked": row.unacked,
+            "in_a_row": row.in_a_row,
+            "lost": row.lost,
+            "rtt_s": row.rtt_s,
+            # In whole seconds, so that most readings are the same as the one before.
+            "last_ack_age_s": int(row.last_ack_age_s or 0),
+        }
+    return shown

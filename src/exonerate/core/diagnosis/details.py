@@ -11,6 +11,8 @@ from statistics import median
 
 from exonerate.core.diagnosis.axes.points import Bracket, brackets, points_of
 from exonerate.core.diagnosis.axes.refining import CAUSES, REFINED
+from exonerate.core.diagnosis.connecting import connecting_times
+from exonerate.core.diagnosis.dependence import Border, closing_border, idle_border, size_border
 from exonerate.core.diagnosis.endings import BEAT_TOLERANCE_S, beat_of, longest_silence_s, silence_s
 from exonerate.core.diagnosis.facts import Facts, Round, Session
 from exonerate.core.diagnosis.judgement import Judgement
@@ -48,6 +50,8 @@ def fault_details(judgement: Judgement) -> JsonObject:
         details.update(_dependence(judgement))
     if "ended-after" in suspect_class.predicts:
         details.update(_times(judgement.facts, suspect_class.slug))
+    if suspect_class.layer in ("network", "boundary"):
+        details.update(_of_the_way(judgement.facts, suspect.hop, suspect_class.slug))
     settings = settings_of(judgement)
     if settings:
         details["setting"] = list(settings)
@@ -64,6 +68,41 @@ def settings_of(judgement: Judgement) -> tuple[str, ...]:
     if len(left) != 1:
         return usual
     return _SETTINGS.get(next(iter(left)), usual)
+
+
+def _of_the_way(facts: Facts, hop: str, slug: str) -> JsonObject:
+    """Thresholds of what lies between two hops."""
+    sessions = _victims(facts)
+    match slug:
+        case "slow-connect":
+            times = connecting_times(facts, hop)
+            return {} if times is None else {"dns_s": _ms(times[0]), "connect_s": _ms(times[1])}
+        case "mtu-black-hole":
+            border = size_border([s for s in sessions if s.failed is not None])
+            return {} if border is None else {"request_bytes": _interval(_bracket("size", border))}
+        case "stale-reuse":
+            return _idle(closing_border([s for s in sessions if s.hop == hop]))
+        case "stale-upstream-pool" | "silent-drop":
+            own = [s for s in sessions if s.hop == hop]
+            failed = [s for s in sessions if s.failed is not None]
+            return _idle(idle_border(own) or idle_border(failed))
+    return {}
+
+
+def _idle(border: Border | None) -> JsonObject:
+    """Where idle times begin to matter: the timer lies between the two, so its middle is told."""
+    if border is None:
+        return {}
+    between = _interval(_bracket("idle", border))
+    return {"idle_s": round((border.well + border.failed) / 2, 2), "idle_s_between": between}
+
+
+def _bracket(quantity: str, border: Border) -> Bracket:
+    return Bracket(quantity, border.well, border.failed)
+
+
+def _ms(seconds: float) -> float:
+    return round(seconds, 3)
 
 
 def _request_number(facts: Facts, hop: str) -> JsonObject:

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 from exonerate.core.deployment.model import Deployment, Hop
 from exonerate.core.deployment.topology import beyond, hop_port, is_engine, probeable
+from exonerate.core.diagnosis.dependence import idle_border
 from exonerate.core.diagnosis.facts import Facts
 from exonerate.core.diagnosis.observables import is_victim_shaped
 from exonerate.core.scene import (
@@ -51,6 +52,8 @@ ABORT_AFTER_S, ABORT_PAUSE_S = 1.0, 1.7
 ABORT_TURN_S = ABORT_AFTER_S + ABORT_PAUSE_S
 ABORT_S = (ABORT_ROUNDS + ABORT_ROUNDS_AT_ENGINE + 1) * ABORT_TURN_S
 """An abort probe streams for `ABORT_AFTER_S` and is silent until it comes again; hop after hop."""
+IDLE_RESOLUTION = 1.35
+"""The idle time at which failures begin is looked for until it is known this well (a ratio)."""
 THINK_FACTORS = (1.0, 0.5, 0.25, 1.0, 0.5, 0.25)
 """Idle time varies from scene to scene, so that a count of requests and an age come apart."""
 
@@ -66,6 +69,8 @@ class Shape:
     fresh_session_at: str | None
     fresh_rounds: int
     gentle: bool = False
+    think_s: float | None = None
+    """Idle time between rounds; by default it varies from scene to scene."""
 
 
 def next_shape(
@@ -87,6 +92,7 @@ def next_shape(
         fresh_session_at=fresh_session_at,
         fresh_rounds=2 * failing + 1 if failing else victim.rounds,
         gentle=gentle,
+        think_s=_think_s(facts, deployment),
     )
 
 
@@ -230,7 +236,7 @@ def victim_session(deployment: Deployment, hop: Hop, shape: Shape, seed: int) ->
         request=_request(deployment, seed, f"{shape.number}-victim-{hop.name}"),
         rounds=shape.rounds,
         connection=victim.connection,
-        think_s=victim.think_s * factor,
+        think_s=victim.think_s * factor if shape.think_s is None else shape.think_s,
         deadline_s=victim.deadline_s,
         start_s=WATCH_FIRST_S,
     )
@@ -348,14 +354,25 @@ def stall_of(deployment: Deployment, session: ProbeSession, shape: Shape, seed: 
         )
         for hop in asked
     ]
-    ratio = GIVE_UP_RATIO if past else None
     return Stall(
         session=session.name,
         after_s=shape.stall_s,
         play=tuple(probes),
-        give_up_ratio=ratio,
+        give_up_ratio=GIVE_UP_RATIO,
         look_s=LOOK_S,
     )
+
+
+def _think_s(facts: Facts, deployment: Deployment) -> float | None:
+    """The idle time that tells the most, once failures seem to begin at one: halfway, then long."""
+    sessions = [s for s in facts.sessions if is_victim_shaped(s)]
+    failing = [s.hop for s in sessions if s.failed is not None]
+    border = idle_border([s for s in sessions if s.hop in failing])
+    if border is None or border.well <= 0:
+        return None
+    if border.failed / border.well < IDLE_RESOLUTION:
+        return deployment.victim.think_s
+    return (border.failed + border.well) / 2
 
 
 def stall_limit_s(facts: Facts) -> float:

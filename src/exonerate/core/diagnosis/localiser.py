@@ -15,14 +15,16 @@ Theory of operation
 4. Nobody is accused after `CLEAN_SESSIONS_MIN` sessions of the victim's shape went well; the
    verdict says which rate of failure that leaves possible.
 5. Where the suspects differ in what one change of the victim's session would do, that is tried.
-6. Otherwise the victim is copied again, varied, until the budget or the scenes run out; then the
+6. Beside a convicted fault, or an explanation, another one is looked for while something fails
+   that neither explains (`remaining`).
+7. Otherwise the victim is copied again, varied, until the budget or the scenes run out; then the
    evidence does not suffice, and the verdict says what would decide.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import partial
 
 from exonerate.core.case.records import Record
 from exonerate.core.case.verdict import Verdict
@@ -53,6 +55,13 @@ from exonerate.core.diagnosis.inquiries import (
 from exonerate.core.diagnosis.judgement import Judgement, judge
 from exonerate.core.diagnosis.observables import ANSWERED, symptom, victim_sessions
 from exonerate.core.diagnosis.posterior import Rating
+from exonerate.core.diagnosis.remaining import (
+    FAULTS_MAX,
+    convictions,
+    promising,
+    unexplained,
+    without,
+)
 from exonerate.core.scene import Scene
 
 RULES = "locate/2"
@@ -83,35 +92,49 @@ def decide(records: Sequence[Record]) -> Scene | Verdict:
     seed, budget_s = int(str(start["seed"])), float(str(start["budget_s"]))
     gentle = bool(dict(start["options"]).get("gentle"))  # type: ignore[arg-type]  # an object
     judgement = judge(records, deployment)
-    outcome = _outcome(judgement, gentle=gentle)
-    asking = _Asking(judgement, seed, budget_s, gentle)
-    scene = _next_scene(asking) if outcome is None else None
-    if outcome == "fault":
-        scene = _refining_scene(asking)
+    found, asked = _course(judgement, gentle=gentle)
+    left_s = budget_s - judgement.facts.elapsed_s
+    scene = None
+    if asked is not None:
+        scene = _next_scene(asked, left_s, seed=seed, gentle=gentle)
+    if scene is None and found:
+        scene = _refinement(found[0], left_s, seed=seed, gentle=gentle)
     if scene is not None:
         return scene
-    answer = locate_answer(judgement, outcome or "insufficient_evidence")
-    return Verdict(job="locate", rules=RULES, answer=answer)
+    outcome = "fault" if found else _outcome(judgement, gentle=gentle) or "insufficient_evidence"
+    return Verdict(job="locate", rules=RULES, answer=locate_answer(judgement, outcome, found))
 
 
-@dataclass(frozen=True, slots=True)
-class _Asking:
-    """What the next scene is chosen from."""
+def _course(whole: Judgement, *, gentle: bool) -> tuple[list[Judgement], Judgement | None]:
+    """Who is convicted so far, and the view that has still to be asked about, if there is one."""
+    is_fault = partial(_is_fault, gentle=gentle)
+    found = convictions(whole, is_fault)
+    if len(found) >= FAULTS_MAX:
+        return found, None
+    outcome = _outcome(whole, gentle=gentle)
+    if not found and outcome is None:
+        return [], promising(whole)
+    # Beside a fault, or an explanation that is nobody's fault, there may be another one.
+    rest = without(whole, found[0] if found else whole)
+    if rest is None or not unexplained(rest):
+        return found, None
+    if not found:
+        found = convictions(rest, is_fault)
+        return found, None if found else promising(rest)
+    return found, promising(rest)
 
-    judgement: Judgement
-    seed: int
-    budget_s: float
-    gentle: bool
+
+def _is_fault(judgement: Judgement, *, gentle: bool) -> bool:
+    return _outcome(judgement, gentle=gentle) == "fault"
 
 
-def _next_scene(asking: _Asking) -> Scene | None:
-    """What to ask next, as long as nobody is convicted or cleared; None where nothing fits."""
-    judgement, seed, gentle = asking.judgement, asking.seed, asking.gentle
+def _next_scene(judgement: Judgement, left_s: float, *, seed: int, gentle: bool) -> Scene | None:
+    """What to ask next while nothing is decided; None when scenes or budget have run out."""
     facts, deployment = judgement.facts, judgement.deployment
-    number, left_s = len(facts.scenes) + 1, asking.budget_s - facts.elapsed_s
+    number = len(facts.scenes) + 1
     if _abort_wanted(judgement) and left_s >= ABORT_S:
         return abort_scene(deployment, number, seed)
-    if _copies(facts) >= SCENES_MAX or not _affordable(facts, asking.budget_s):
+    if _copies(facts) >= SCENES_MAX or not _affordable(facts, left_s):
         return None
     crowd = crowd_scene(judgement, seed, gentle=gentle)
     if crowd is not None:
@@ -125,14 +148,12 @@ def _next_scene(asking: _Asking) -> Scene | None:
     return victim_scene(deployment, shape, seed)
 
 
-def _refining_scene(asking: _Asking) -> Scene | None:
-    """What makes a conviction more exact: where the fault begins."""
-    judgement, facts = asking.judgement, asking.judgement.facts
-    edge = None if asking.gentle else edge_scene(judgement, asking.seed)
-    if edge is not None and _affordable(facts, asking.budget_s):
-        return edge
-    left_s = asking.budget_s - facts.elapsed_s - LINGER_S
-    return next_refinement(judgement, left_s, seed=asking.seed, gentle=asking.gentle)
+def _refinement(judgement: Judgement, left_s: float, *, seed: int, gentle: bool) -> Scene | None:
+    """What to ask of a fault that is convicted: the number that it depends on."""
+    refinement = next_refinement(judgement, left_s - LINGER_S, seed=seed, gentle=gentle)
+    if refinement is not None or gentle or not _affordable(judgement.facts, left_s):
+        return refinement
+    return edge_scene(judgement, seed)
 
 
 def _outcome(judgement: Judgement, *, gentle: bool) -> str | None:
@@ -173,9 +194,21 @@ def _convicted(judgement: Judgement) -> bool:
         return False
     if _unasked(judgement):
         return False
-    if _proven_otherwise(judgement):
-        return True
+    own = _flips_of_its_own(judgement)
+    if own is not None:
+        return own
     return _scenes_with_symptom(judgement) >= 2 and _repeated(judgement)
+
+
+def _flips_of_its_own(judgement: Judgement) -> bool | None:
+    """Whether what flips this class was seen, for classes that no bypass can show; else None."""
+    if judgement.top_is("slow-connect"):
+        # Name servers and kernels were waited for; no hop had been asked anything yet.
+        return judgement.times("connecting") >= FLIPS_MIN
+    if judgement.top_is("corruption") and judgement.times("same-text") >= CONTENT_TIMES_MIN:
+        return True
+    proven = crowd_proves(judgement) or pair_proves(judgement) or queue_proves(judgement)
+    return True if proven else None
 
 
 def _unasked(judgement: Judgement) -> bool:
@@ -188,13 +221,6 @@ def _unasked(judgement: Judgement) -> bool:
     return (
         judgement.top_is("retry-multiplication") and copies is None and not queue_proves(judgement)
     )
-
-
-def _proven_otherwise(judgement: Judgement) -> bool:
-    """Whether another intervention than the bypass of the hop has flipped the symptom."""
-    if judgement.top_is("corruption") and judgement.times("same-text") >= CONTENT_TIMES_MIN:
-        return True
-    return crowd_proves(judgement) or pair_proves(judgement) or queue_proves(judgement)
 
 
 def _repeated(judgement: Judgement) -> bool:
@@ -301,9 +327,9 @@ def _abort_wanted(judgement: Judgement) -> bool:
     return engines_busy and not any(s.id.startswith("abort-") for s in judgement.facts.scenes)
 
 
-def _affordable(facts: Facts, budget_s: float) -> bool:
-    """Whether the next scene, expected to last as long as the last one, fits the budget."""
+def _affordable(facts: Facts, left_s: float) -> bool:
+    """Whether the next scene, expected to last as long as the last one, fits what is left."""
     if not facts.scenes:
         return True
     last = facts.elapsed_s / len(facts.scenes)
-    return facts.elapsed_s + last + LINGER_S <= budget_s
+    return last + LINGER_S <= left_s

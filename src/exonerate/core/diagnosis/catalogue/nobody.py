@@ -15,6 +15,7 @@ HEALTHY = SuspectClass(
         "beyond": frozenset({"ok"}),
         "same-text": frozenset({"same"}),
         "load-text": frozenset({"same"}),
+        "connecting": frozenset({"quick"}),
         # A hang can be over by now; errors that keep coming do not go with a sound path.
         "complaint": frozenset({"hang", "slow", "corrupted", "truncated"}),
     },
@@ -31,6 +32,7 @@ STALE_REUSE = SuspectClass(
     predicts={
         "through": frozenset({"ok"}),
         "closed-while-idle": frozenset({"after-a-while"}),
+        "connecting": frozenset({"quick"}),
         "complaint": frozenset({"errors", "truncated"}),
     },
     needs=("closed-while-idle", "complaint"),
