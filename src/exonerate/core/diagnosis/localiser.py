@@ -150,10 +150,10 @@ def _next_scene(judgement: Judgement, left_s: float, *, seed: int, gentle: bool)
 
 def _refinement(judgement: Judgement, left_s: float, *, seed: int, gentle: bool) -> Scene | None:
     """What to ask of a fault that is convicted: the number that it depends on."""
-    refinement = next_refinement(judgement, left_s - LINGER_S, seed=seed, gentle=gentle)
-    if refinement is not None or gentle or not _affordable(judgement.facts, left_s):
-        return refinement
-    return edge_scene(judgement, seed)
+    edge = None if gentle else edge_scene(judgement, seed)
+    if edge is not None and _affordable(judgement.facts, left_s):
+        return edge
+    return next_refinement(judgement, left_s - LINGER_S, seed=seed, gentle=gentle)
 
 
 def _outcome(judgement: Judgement, *, gentle: bool) -> str | None:
@@ -194,21 +194,12 @@ def _convicted(judgement: Judgement) -> bool:
         return False
     if _unasked(judgement):
         return False
-    own = _flips_of_its_own(judgement)
-    if own is not None:
-        return own
-    return _scenes_with_symptom(judgement) >= 2 and _repeated(judgement)
-
-
-def _flips_of_its_own(judgement: Judgement) -> bool | None:
-    """Whether what flips this class was seen, for classes that no bypass can show; else None."""
     if judgement.top_is("slow-connect"):
         # Name servers and kernels were waited for; no hop had been asked anything yet.
         return judgement.times("connecting") >= FLIPS_MIN
-    if judgement.top_is("corruption") and judgement.times("same-text") >= CONTENT_TIMES_MIN:
+    if _proven_otherwise(judgement):
         return True
-    proven = crowd_proves(judgement) or pair_proves(judgement) or queue_proves(judgement)
-    return True if proven else None
+    return _scenes_with_symptom(judgement) >= 2 and _repeated(judgement)
 
 
 def _unasked(judgement: Judgement) -> bool:
@@ -221,6 +212,13 @@ def _unasked(judgement: Judgement) -> bool:
     return (
         judgement.top_is("retry-multiplication") and copies is None and not queue_proves(judgement)
     )
+
+
+def _proven_otherwise(judgement: Judgement) -> bool:
+    """Whether another intervention than the bypass of the hop has flipped the symptom."""
+    if judgement.top_is("corruption") and judgement.times("same-text") >= CONTENT_TIMES_MIN:
+        return True
+    return crowd_proves(judgement) or pair_proves(judgement) or queue_proves(judgement)
 
 
 def _repeated(judgement: Judgement) -> bool:
