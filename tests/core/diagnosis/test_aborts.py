@@ -10,7 +10,7 @@ from exonerate.core.diagnosis.aborts import aborts
 from exonerate.core.diagnosis.facts import read_facts
 from exonerate.core.diagnosis.inquiries import abort_scene
 from exonerate.core.json_types import JsonObject
-from exonerate.core.scene import Event
+from exonerate.core.scene import Event, ProbeSession
 from exonerate.core.scene_json import event_to_json, scene_to_json
 from exonerate.core.wire.exchange import ConnectionFacts, Exchange
 from exonerate.core.wire.exchange_json import exchange_to_json
@@ -98,3 +98,14 @@ def test_a_full_cache_with_nothing_running_is_held_by_nobody() -> None:
     assert [fault["class"] for fault in full["faults"]] == ["slot-leak"]
     empty: Any = locate_in(World(lambda _: SILENT, load=Load(running=0, waiting=9, kv_usage=0.0)))
     assert [fault["class"] for fault in empty["faults"]] == ["scheduler-stuck"]
+
+
+def test_with_little_budget_left_only_the_entry_is_left() -> None:
+    """The boxes on the way are seen from there; the engine is asked when there is time."""
+    deployment = parse_deployment(PATH, path="test", folder="/")
+    hops = {
+        brief: [a.hop for a in abort_scene(deployment, 2, 1, brief=brief).activities
+                if isinstance(a, ProbeSession) and a.name.startswith("abort@")]
+        for brief in (False, True)
+    }  # fmt: skip
+    assert hops == {False: ["engine", "edge"], True: ["edge"]}

@@ -5,6 +5,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from tests.support.world import Answer, Asked, Rule, World, locate_in
 
 GARBAGE = "zqx ## vvv 0x0 lkj @@ qqq wrp"
@@ -114,3 +116,30 @@ def test_a_victim_without_doubts_about_its_text_is_not_tried_in_a_crowd() -> Non
     }
     assert "load varied" in lanes["corrupted"]
     assert "load varied" not in lanes["hang"]
+
+
+SENSIBLE = st.sampled_from(
+    [
+        "rain falls on the old bridge at night",
+        "rain falls on the hill and the river grows",
+        "one day the people of the town woke up late",
+        "the the the the the the the the the",
+        "1. stone 2. water 3. wood 4. paper 5. glass",
+        "я не знаю, что сказать о дожде сегодня",
+    ]
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(SENSIBLE, min_size=1, max_size=7), st.booleans(), st.integers(1, 4))
+def test_a_model_that_says_what_it_likes_is_never_a_fault(
+    texts: list[str], by_crowd: bool, concurrency: int
+) -> None:
+    """Sensible texts in any order, loops among them, code words ignored: nobody is accused."""
+
+    def rule(asked: Asked) -> Answer:
+        place = asked.together if by_crowd else asked.count
+        return Answer(text=texts[place % len(texts)])
+
+    answer = located(world(rule, concurrency=concurrency))
+    assert answer["faults"] == [], answer["paragraph"]

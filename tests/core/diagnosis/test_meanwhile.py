@@ -6,8 +6,9 @@ from dataclasses import replace
 import pytest
 from tests.support.world import NS, SILENT, Load, World, locate_in
 
+from exonerate.core.deployment.parse import parse_deployment
 from exonerate.core.diagnosis.facts import CounterSample, Outcome, Round, Session, read_facts
-from exonerate.core.diagnosis.meanwhile import engine_state
+from exonerate.core.diagnosis.meanwhile import engine_state, legs
 from exonerate.core.json_types import JsonObject
 from exonerate.core.scene import ProbeSession, PromptRecipe, RequestRecipe
 from exonerate.core.wire.exchange import ConnectionFacts, Exchange
@@ -109,3 +110,49 @@ def test_a_reading_from_before_the_engine_counted_the_request_does_not_make_it_i
     """The first reading shows nothing, all others what it holds."""
     assert state([(0.0, 30.0), *[(2.0, 30.0)] * 15]) == "stuck"
     assert state([(0.0, 30.0)] * 16) == "idle"
+
+
+PAIR = """\
+[deployment]
+model = "m"
+[[hop]]
+name = "router"
+role = "router"
+url = "http://127.0.0.1:9000"
+[[hop]]
+name = "prefill"
+role = "prefill"
+url = "http://127.0.0.1:9001"
+[[hop]]
+name = "decode"
+role = "decode"
+url = "http://127.0.0.1:9002"
+"""
+
+
+@pytest.mark.parametrize(
+    ("prefill", "decode", "value"),
+    [(0, 1, "decode-waits"), (1, 0, "prefill-waits"), (1, 1, "both-wait"), (0, 0, "neither")],
+)
+def test_the_leg_of_a_pair_that_holds_the_request_is_told_from_the_one_that_does_not(
+    prefill: int, decode: int, value: str
+) -> None:
+    """Each leg by its own counters, while the request waits."""
+    deployment = parse_deployment(PAIR, path="test", folder="/")
+    request = RequestRecipe(
+        path="/v1/x", model="m", prompt=PromptRecipe(seed=1, prompt_tokens=9), max_tokens=4
+    )
+    plan = ProbeSession(
+        name="victim@router", hop="router", url="http://r", request=request, rounds=1,
+        connection="reuse", think_s=0.0, deadline_s=8.0,
+    )  # fmt: skip
+    session = Session("s", plan, (Round(exchange(0.0, 8.0, answered=False), "hang"),), None)
+    counters = tuple(
+        CounterSample("s", "c", hop, int(n * NS / 2), {"running": load, "generated_tokens": 7.0})
+        for hop, load in (("prefill", float(prefill)), ("decode", float(decode)))
+        for n in range(16)
+    )
+    facts = replace(read_facts(()), sessions=(session,), counters=counters)
+    seen = legs(deployment.hops[0], facts, deployment, [session])
+    assert seen is not None
+    assert seen.value == value

@@ -52,6 +52,7 @@ ABORT_ROUNDS, ABORT_ROUNDS_AT_ENGINE = 4, 2
 ABORT_AFTER_S, ABORT_PAUSE_S = 1.0, 1.7
 ABORT_TURN_S = ABORT_AFTER_S + ABORT_PAUSE_S
 ABORT_S = (ABORT_ROUNDS + ABORT_ROUNDS_AT_ENGINE + 1) * ABORT_TURN_S
+ABORT_BRIEF_S = ABORT_ROUNDS * ABORT_TURN_S + 1.0
 """An abort probe streams for `ABORT_AFTER_S` and is silent until it comes again; hop after hop."""
 
 
@@ -131,13 +132,14 @@ def victim_scene(deployment: Deployment, shape: Shape, seed: int) -> Scene:
     )
 
 
-def abort_scene(deployment: Deployment, number: int, seed: int) -> Scene:
+def abort_scene(deployment: Deployment, number: int, seed: int, *, brief: bool = False) -> Scene:
     """Leave a long stream in the middle, at the engine and then at the entry of the whole path.
 
     What every box on the way does with it shows in byte counters; the engine's counters are read.
+    `brief`: at the entry alone, which is all that the boxes need.
     """
     takers = [hop for hop in deployment.hops if probeable(hop)]
-    hops = [takers[-1], takers[0]] if len(takers) > 1 else takers
+    hops = [takers[-1], takers[0]] if len(takers) > 1 and not brief else takers[:1]
     counters: list[Activity] = [
         SampleMetrics(
             name=f"counters@{hop.name}/abort",

@@ -46,6 +46,7 @@ from exonerate.core.diagnosis.engine_rules import (
 )
 from exonerate.core.diagnosis.facts import Facts
 from exonerate.core.diagnosis.inquiries import (
+    ABORT_BRIEF_S,
     ABORT_S,
     abort_scene,
     content_scene,
@@ -140,8 +141,8 @@ def _next_scene(judgement: Judgement, left_s: float, *, seed: int, gentle: bool)
     """What to ask next while nothing is decided; None when scenes or budget have run out."""
     facts, deployment = judgement.facts, judgement.deployment
     number = len(facts.scenes) + 1
-    if _abort_wanted(judgement) and left_s >= ABORT_S:
-        return abort_scene(deployment, number, seed)
+    if _abort_wanted(judgement) and left_s >= ABORT_BRIEF_S:
+        return abort_scene(deployment, number, seed, brief=left_s < ABORT_S)
     if _copies(facts) >= SCENES_MAX or not _affordable(facts, left_s):
         return None
     crowd = crowd_scene(judgement, seed, gentle=gentle)

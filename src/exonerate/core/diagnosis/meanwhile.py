@@ -20,6 +20,8 @@ from exonerate.core.instant import NS_PER_MS, seconds_between
 SAMPLES_MIN = 3
 PROGRESS_COUNTERS = ("steps", "generated_tokens", "prompt_tokens")
 FLAT_S_MIN, STUCK_S_MIN = 1.0, 3.0
+HOLDING_S_MIN = 2.0
+"""The probes that are answered meanwhile cut the quiet time into pieces."""
 MOSTLY = 0.75
 COUNTER_LAG_NS = 150 * NS_PER_MS
 
@@ -140,7 +142,7 @@ def _state_in_quiet(quiet: Sequence[CounterSample]) -> str | None:
     if min(_load(sample) for sample in quiet) == 0:
         return "idle"
     flat_s = seconds_between(quiet[0].at_ns, quiet[-1].at_ns)
-    return "holding" if _flat(quiet) and flat_s >= STUCK_S_MIN else None
+    return "holding" if _flat(quiet) and flat_s >= HOLDING_S_MIN else None
 
 
 def _busy_and_done(samples: Sequence[CounterSample]) -> bool:
