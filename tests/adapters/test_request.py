@@ -76,6 +76,6 @@ def test_a_body_in_chunks_is_the_same_body(size: int) -> None:
 
 def test_what_the_request_offers_can_be_changed() -> None:
     """Without compression of the answer, say; else what can be undone is offered."""
-    assert sent(recipe(), b"{}")[0]["accept-encoding"] == "gzip, deflate"
+    assert sent(recipe(), b"{}")[0]["accept-encoding"].startswith("gzip, deflate")
     offered = sent(recipe(), b"{}", accept_encoding="identity")[0]["accept-encoding"]
     assert offered == "identity"
