@@ -23,7 +23,7 @@ CREDIBLE = 0.02
 GAIN_MIN_BITS, GAIN_NEEDED_BITS = 0.1, 1.1
 """The least that is worth a scene, and what only an axis reaches without which nobody is
 convicted: two outcomes never tell more than one bit."""
-BUDGET_SHARE_MAX = 0.4
+BUDGET_SHARE_MAX = 0.55
 """No more of what is left of the budget goes into one axis, unless a class needs it: copying the
 victim again may convict as well."""
 NEEDED_FROM = 0.2
