@@ -9,7 +9,7 @@ KERNELS_VENV := .venv-kernels
 KERNELS_BIN := $(KERNELS_VENV)/bin
 KERNELS_STAMP := $(KERNELS_VENV)/.installed
 
-.PHONY: demo test check check-wheel docs lab test-kernels compile-gate clean
+.PHONY: demo test check check-wheel docs lab lab-ci lab-parts test-kernels compile-gate clean
 
 demo: $(STAMP)
 	$(BIN)/exonerate demo
@@ -30,6 +30,14 @@ check-wheel: $(STAMP)
 # What needs root or programs from apt.
 lab: $(STAMP)
 	scripts/lab $(BIN)
+
+# A few minutes of scenarios with a known culprit; fails when an innocent is accused.
+lab-ci: $(STAMP)
+	$(BIN)/exonerate lab run --quick
+
+# Third-party programs for the scenarios that need them: from the Python index, and as root from apt.
+lab-parts: $(STAMP)
+	scripts/lab-parts $(BIN)
 
 # Writes again what pages repeat from the source: see the head of the program.
 docs: $(STAMP)

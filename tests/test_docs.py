@@ -141,7 +141,7 @@ def test_every_dependency_is_accounted_for() -> None:
     extras = set(project["optional-dependencies"])
     cells = [line.split("|")[1:3] for line in page.splitlines() if line.startswith("| `")]
     naming = [second if first.strip(" `") in extras else first for first, second in cells]
-    assert {name for cell in naming for name in re.findall(r"`([\w-]+)`", cell)} == needed
+    assert {name for cell in naming for name in re.findall(r"`([\w.-]+)`", cell)} == needed
 
 
 def test_every_pin_is_exact() -> None:

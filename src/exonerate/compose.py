@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from exonerate.adapters.actuators.file_backup import BackupStore
@@ -21,7 +22,9 @@ from exonerate.adapters.engines.names import counter_reader
 from exonerate.adapters.http_get import get_page
 from exonerate.adapters.knob_files import KnobReading, read_knob
 from exonerate.adapters.ledger import SqlLedger, open_ledger
+from exonerate.adapters.link import check_link, link_of, links_of
 from exonerate.adapters.performers.changing import change_performers
+from exonerate.adapters.performers.control import play_control
 from exonerate.adapters.performers.loading import LoadPerformer
 from exonerate.adapters.performers.observing import (
     ProgramPerformer,
@@ -34,6 +37,7 @@ from exonerate.adapters.player import Performer, ScenePlayer
 from exonerate.adapters.request import api_key, victim_body
 from exonerate.adapters.snapshots import take_snapshot
 from exonerate.adapters.tap import tap_listener
+from exonerate.adapters.tls import tls_context
 from exonerate.core.case.redaction import Redactor
 from exonerate.core.change import restorer
 from exonerate.core.deployment.model import Deployment
@@ -45,6 +49,7 @@ from exonerate.core.experiment import decide as experiment
 from exonerate.core.ports import Clock, CounterReader, PageReader
 from exonerate.core.scene import (
     Activity,
+    Control,
     LoadCell,
     ProbeSession,
     RunProgram,
@@ -289,11 +294,16 @@ def _state_folder(deployment: Deployment) -> Path:
 
 
 def check_victim(deployment: Deployment) -> None:
-    """Whether a probe can be sent at all: the victim's key and its own request are there.
+    """Whether a probe can be sent at all: the victim's key and request, and what hops speak.
 
     Raises:
         ExonerateError: one of them is missing.
     """
+    for hop in deployment.hops:
+        link = link_of(hop, deployment.folder)
+        check_link(link)
+        if parse_address(hop.url).secure:
+            tls_context(link)
     victim_body(Path(deployment.folder), deployment.victim.request)
     if deployment.victim.api_key_env is not None:
         api_key(deployment.victim.api_key_env)
@@ -304,9 +314,17 @@ def snapshot_taker() -> SnapshotTaker:
     return take_snapshot
 
 
-def page_reader() -> PageReader:
-    """GETs small pages."""
-    return get_page
+def page_reader(deployment: Deployment | None = None) -> PageReader:
+    """GETs small pages, of the hops of a deployment with the certificates that count there."""
+    if deployment is None:
+        return get_page
+    found: dict[str, str] = {}
+    for hop in deployment.hops:
+        ca = link_of(hop, deployment.folder).ca
+        if ca is not None:
+            urls = (hop.url, hop.metrics, hop.health)
+            found |= {parse_address(url).authority: ca for url in urls if url}
+    return partial(get_page, cas=found)
 
 
 def series_reader() -> CounterReader:
@@ -322,9 +340,15 @@ def knob_readings(deployment: Deployment) -> list[KnobReading]:
 def _performers(deployment: Deployment) -> dict[type[Activity], Performer]:
     urls = {hop.name: hop.url for hop in deployment.hops}
     metrics = {hop.name: hop.metrics for hop in deployment.hops if hop.metrics}
+    folder, headers, links = (
+        Path(deployment.folder),
+        deployment.victim.headers,
+        links_of(deployment),
+    )
     return {
-        ProbeSession: ProbePerformer(Path(deployment.folder), urls, deployment.victim.headers),
-        SampleMetrics: MetricsPerformer(counter_reader(), metrics),
+        ProbeSession: ProbePerformer(folder, urls, headers, links=links),
+        SampleMetrics: MetricsPerformer(counter_reader(), metrics, get=page_reader(deployment)),
         WatchSockets: SocketPerformer(),
-        LoadCell: LoadPerformer(Path(deployment.folder), urls),
+        LoadCell: LoadPerformer(folder, urls, links=links),
+        Control: play_control,
     }

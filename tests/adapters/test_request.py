@@ -52,7 +52,7 @@ def sent(recipe: RequestRecipe, body: bytes, **options: str) -> tuple[dict[str, 
     """Headers and what follows them, as they go out."""
     address = parse_address("http://127.0.0.1:8000")
     request = build_request(address, recipe, body, **options)
-    assert request.body_bytes == len(body)
+    assert request.body == body
     head, _, rest = request.content.partition(b"\r\n\r\n")
     lines = head.decode().split("\r\n")[1:]
     return dict(line.split(": ", 1) for line in lines), rest

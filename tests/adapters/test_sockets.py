@@ -1,6 +1,8 @@
 """Socket counters against sockets that the test opens itself."""
 
+import contextlib
 import socket
+import time
 
 from exonerate.adapters.sockets import SocketRow, tcp_sockets
 
@@ -48,3 +50,23 @@ def test_an_ipv6_connection_shows_its_addresses() -> None:
         with socket.create_connection(("::1", port)) as client:
             row = row_of(client.getsockname()[1], port)
             assert row.peer == "::1"
+
+
+def test_segments_that_nobody_answers_are_counted() -> None:
+    """A full accept queue drops what comes: the kernel of the client tries again and says so."""
+    with contextlib.ExitStack() as stack:
+        server = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=0))
+        port = server.getsockname()[1]
+        clients = [stack.enter_context(socket.socket()) for _ in range(3)]
+        for client in clients:
+            client.setblocking(False)
+            client.connect_ex(("127.0.0.1", port))
+        ports = {client.getsockname()[1] for client in clients}
+        until = time.monotonic() + 10.0
+        trying: list[SocketRow] = []
+        while not trying and time.monotonic() < until:
+            time.sleep(0.05)
+            trying = [r for r in tcp_sockets() if r.local_port in ports and r.in_a_row > 0]
+        assert trying
+        assert {row.state for row in trying} == {"SYN_SENT"}
+        assert all(row.retransmits >= row.in_a_row for row in trying)

@@ -87,3 +87,10 @@ def test_nobody_listens() -> None:
     status, summary, _ = run("http://127.0.0.1:1")
     assert (status, summary["failed_at"]) == (1, 1)
     assert "refused" in str(summary["why"])
+
+
+def test_it_goes_on_after_failures_when_told_so() -> None:
+    """Every round is tried, each in a new conversation; none was made."""
+    status, summary, lines = run("http://127.0.0.1:1", "--go-on", "--think", "0")
+    assert (status, summary["rounds_done"], summary["failed_at"]) == (1, 0, None)
+    assert lines.count("refused") == 3

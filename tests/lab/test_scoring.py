@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from exonerate.lab.scenario import Accusation, Expected, ExpectedFault
-from exonerate.lab.scoring import score
+from exonerate.lab.scoring import details_off, score
 
 EDGE = ExpectedFault(layer="proxy", kind="drops-requests", hops=("edge",))
 ONE = Expected(outcome="fault", fault=(EDGE,))
@@ -94,3 +94,33 @@ def test_undecidable() -> None:
     assert score(expected, verdict(outcome="insufficient_evidence")).points == 1.0
     assert score(expected, verdict(outcome="no_fault")).points == 0.0
     assert score(expected, verdict(fault("proxy", "buffering", "edge"))).points == -3.0
+
+
+def test_an_explanation_may_be_as_right_as_a_culprit() -> None:
+    """Where the host is short of time, both the host and nobody are right; an innocent is not."""
+    starved = Expected(
+        outcome="fault",
+        explanation="host-starved",
+        fault=(ExpectedFault(layer="host", kind="host-starved", hops=("engine",)),),
+    )
+    explained = {**verdict(outcome="no_fault"), "explanation": {"class": "host-starved"}}
+    assert score(starved, explained).points == 1.0
+    assert score(starved, verdict(fault("host", "host-starved", "engine"))).points == 1.0
+    assert score(starved, verdict(outcome="no_fault")).points == 0.0
+    assert score(starved, verdict(fault("engine", "slot-leak", "engine"))).points == -3.0
+
+
+def test_wrong_details_are_told() -> None:
+    """A number within a quarter of the drawn one agrees; a missing or another one is told."""
+    timer = ExpectedFault(
+        layer="proxy",
+        kind="idle-timer",
+        hops=("edge",),
+        details={"idle_s": 2.0, "scope": "socket"},
+    )
+    expected = Expected(outcome="fault", fault=(timer,))
+    said = {**fault("proxy", "idle-timer", "edge"), "details": {"idle_s": 2.4}}
+    assert details_off(expected, verdict(said)) == ["scope is None, was socket"]
+    said = {**said, "details": {"idle_s": 3.0, "scope": "socket"}}
+    assert details_off(expected, verdict(said)) == ["idle_s is 3.0, was 2.0"]
+    assert details_off(expected, verdict()) == []

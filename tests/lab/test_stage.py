@@ -105,3 +105,20 @@ def test_what_is_missing_is_named(tmp_path: Path) -> None:
         staged(read_template(path), seed=1, folder=tmp_path, progress=silent),
     ):
         pass
+
+
+def test_client_and_parts_are_where_the_scenario_says(tmp_path: Path) -> None:
+    """URLs carry a part's name, the client's resolver and environment are set, a part is pinned."""
+    path = tmp_path / "x3.toml"
+    text = WEDGE.replace("title = ", 'names_at = "127.53.0.9"\ntitle = ')
+    client = '[client]\nenviron = { http_proxy = "http://127.0.0.1:3128" }\n'
+    text = text.replace("log = true", 'host = "edge.lab.test"\ncpu = 0')
+    path.write_text(text.replace("[victim]", f"{client}[victim]"))
+    with staged(read_template(path), seed=1, folder=tmp_path, progress=silent) as stage:
+        assert stage.entry_url.startswith("http://edge.lab.test:")
+        status = Path(f"/proc/{stage.programs['edge'].pid}/status").read_text()
+    resolver = Path(stage.client_prefix[-1])
+    assert stage.client_prefix[0] == "unshare"
+    assert resolver.read_text().startswith("nameserver 127.53.0.9\n")
+    assert "Cpus_allowed_list:\t0\n" in status
+    assert stage.client_environ["http_proxy"] == "http://127.0.0.1:3128"

@@ -33,3 +33,12 @@ def test_text_that_does_not_fit_is_cut() -> None:
     """A text wider than its place ends in an ellipsis; one that fits is whole."""
     assert fitted_text("round 4", 200) == "round 4"
     assert fitted_text("a very long label", 60).endswith("…")
+
+
+def test_a_turned_text_is_turned_around_its_beginning() -> None:
+    """It is moved first and then turned, and escaped like any other."""
+    drawing = Drawing(100, "t", "plain")
+    drawing.turned_text(10, 20, "a < b", -60)
+    picture = drawing.done(30)
+    assert 'transform="translate(10 20) rotate(-60)"' in picture
+    assert "a &lt; b" in picture

@@ -6,8 +6,10 @@ simulated; triggers, give-up ratios, counters and socket bytes follow the scene 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
 
 from exonerate.core.case.records import Record
 from exonerate.core.case.verdict import Verdict
@@ -18,10 +20,20 @@ from exonerate.core.diagnosis.facts import Facts, read_facts
 from exonerate.core.diagnosis.judgement import Judgement, judge
 from exonerate.core.diagnosis.localiser import RULES, decide
 from exonerate.core.json_types import JsonObject
-from exonerate.core.scene import Event, ProbeSession, SampleMetrics, Scene, Stall, WatchSockets
+from exonerate.core.scene import (
+    Control,
+    Event,
+    ProbeSession,
+    SampleMetrics,
+    Scene,
+    Stall,
+    WatchSockets,
+)
 from exonerate.core.scene_json import event_to_json, scene_to_json
 from exonerate.core.wire.exchange import ConnectionFacts, ContentFacts, Exchange
 from exonerate.core.wire.exchange_json import exchange_from_json, exchange_to_json
+from exonerate.core.wire.text_facts import text_facts
+from exonerate.core.workload.prompts import own_code_word
 from exonerate.core.workload.sized import round_body
 
 NS = 1_000_000_000
@@ -73,6 +85,20 @@ class Asked:
     """The session as it was planned: framing, stream, keep-alive and what else it varies."""
     body_bytes: int
     """The size of the request's body."""
+    round: int = 1
+    together: int = 1
+    """How many sessions of the scene run at the same time, this one included."""
+
+    @property
+    def prompt_tokens(self) -> int:
+        """How long the prompt of this round is."""
+        prompt = self.session.request.prompt
+        return prompt.prompt_tokens + (self.round - 1) * prompt.growth_tokens
+
+    @property
+    def code_word(self) -> str:
+        """The code word that the prompt asks for."""
+        return own_code_word(self.session.request.prompt)
 
     @property
     def half_close(self) -> bool:
@@ -91,8 +117,15 @@ class Answer:
     cut: bool = False
     lost_ending: bool = False
     defects: tuple[str, ...] = ()
+    text: str = ""
+    """What the answer says, where that matters."""
     reaches: str | None = None
     """For silent requests: the name of the next hop if the bytes got there."""
+    lost: bool = False
+    """For silent requests: no kernel acknowledges their segments."""
+    name_s: float = 0.0
+    handshake_s: float = 0.0
+    """What a new connection takes before the request is sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +135,7 @@ class Load:
     running: int = 0
     waiting: int = 0
     tokens_per_s: float = 0.0
+    kv_usage: float | None = None
 
 
 Rule = Callable[[Asked], Answer]
@@ -119,11 +153,20 @@ class World:
         default_factory=lambda: parse_deployment(PATH, path="test", folder="/")
     )
     sockets_visible: bool = True
+    starved: float = 1.0
+    """How many times its processor time the control's work takes."""
     idle_close_s: float | None = None
     """After how long every entry closes a connection on which nothing is asked."""
+    idle_closes: Mapping[str, float] = field(default_factory=dict)
+    """The same for some entries alone."""
+    complaint: str | None = None
+    """The symptom that the operator names."""
+    silences: list[tuple[str, int, float, float, bool]] = field(default_factory=list)
+    """Where our connections waited in vain: hop, port, from, until, whether segments were lost."""
     now_s: float = 0.0
     counts: dict[str, int] = field(default_factory=dict)
     ports: int = 40_000
+    together: dict[str, int] = field(default_factory=dict)
 
     def play(self, scene: Scene) -> list[Event]:
         """Every event of one scene."""
@@ -132,6 +175,8 @@ class World:
         events: list[Event] = []
         sessions = [a for a in scene.activities if isinstance(a, ProbeSession)]
         ends_of: dict[str, float] = {}
+        turns = Counter(session.once_over for session in sessions)
+        self.together = {session.name: turns[session.once_over] for session in sessions}
         for session in sessions:
             starts_s = max([begin_s, *(ends_of[n] for n in (*session.once_over, *session.after))])
             ends_of[session.name] = self._session(
@@ -142,6 +187,8 @@ class World:
         for watch in scene.activities:
             if isinstance(watch, WatchSockets):
                 events.extend(self._sockets(watch, begin_s))
+            elif isinstance(watch, Control):
+                events.extend(self._control(watch, begin_s))
             elif isinstance(watch, SampleMetrics):
                 count = min(watch.count, int((self.now_s - begin_s) / watch.every_s))
                 events.extend(
@@ -156,8 +203,9 @@ class World:
         last_s = now_s
         port = self._port()
         for number in range(1, session.rounds + 1):
-            now_s += session.think_s if number > 1 else 0.0
-            idled = self.idle_close_s is not None and now_s - last_s > self.idle_close_s
+            now_s += session.pause_before_s(number)
+            closes_s = self.idle_closes.get(session.hop, self.idle_close_s)
+            idled = closes_s is not None and now_s - last_s > closes_s
             closed = on_connection > 0 and idled
             if session.connection == "fresh" or on_connection == 0 or closed:
                 on_connection, opened_s, port = 0, now_s, self._port()
@@ -173,8 +221,13 @@ class World:
                 count,
                 session,
                 len(round_body(session.request, number)),
+                number,
+                self.together.get(session.name, 1),
             )
             answer = self.rule(asked)
+            if on_connection == 1:
+                ready_s = answer.name_s + answer.handshake_s
+                answer = replace(answer, wait_s=answer.wait_s + ready_s)
             waited_s = answer.wait_s + answer.spread_s
             given_up = "no"
             if answer.silent or answer.wait_s > session.deadline_s:
@@ -188,6 +241,8 @@ class World:
             exchange = _exchange(session, asked, answer, (now_s, waited_s, given_up, port, number))
             facts = replace(exchange.connection, closed_while_idle=closed)
             exchange = replace(exchange, connection=facts)
+            if given_up != "no":
+                self.silences.append((session.hop, port, now_s, now_s + waited_s, answer.lost))
             now_s += waited_s
             last_s = now_s
             event = Event(session.name, int(now_s * NS), "exchange", exchange_to_json(exchange))
@@ -230,19 +285,43 @@ class World:
             "waiting": float(self.load.waiting),
             "generated_tokens": 100.0 + int(self.load.tokens_per_s * at_s),
         }
+        if self.load.kv_usage is not None:
+            values["kv_usage"] = self.load.kv_usage
         return Event(
             activity.name, int(at_s * NS), "metrics", {"hop": activity.hop, "values": values}
         )
 
     def _sockets(self, watch: WatchSockets, begin_s: float) -> list[Event]:
-        rows: list[JsonObject] | None = [] if self.sockets_visible else None
         found = []
         at_s = begin_s
         while at_s < self.now_s:
+            rows = self._rows(watch, at_s) if self.sockets_visible else None
             data: JsonObject = {"hop": watch.hop, "rows": rows}
             found.append(Event(watch.name, int(at_s * NS), "sockets", data))
             at_s += watch.every_s
         return found
+
+    def _control(self, control: Control, begin_s: float) -> list[Event]:
+        tries = int((self.now_s - begin_s) / control.every_s)
+        data: JsonObject = {
+            "echo_ms": 0.4, "work_ms": 15.0 * self.starved, "work_cpu_ms": 15.0, "load": 3.0,
+            "processors": 2, "steal": 0.0,
+        }  # fmt: skip
+        at = [int((begin_s + number * control.every_s) * NS) for number in range(tries)]
+        return [Event(control.name, at_ns, "control", data) for at_ns in at]
+
+    def _rows(self, watch: WatchSockets, at_s: float) -> list[JsonObject]:
+        """Our own ends of the connections to a hop on which a request waits at that moment."""
+        return [
+            {
+                "up": False, "peer": None, "accepted": True, "state": "ESTABLISHED",
+                "local_port": port, "peer_port": watch.port, "received_bytes": 0,
+                "sent_bytes": 0 if lost else 1_000_000, "unread_bytes": 0,
+                "in_a_row": 3 if lost else 0,
+            }
+            for hop, port, begun_s, ended_s, lost in self.silences
+            if hop == watch.hop and begun_s < at_s <= ended_s
+        ]  # fmt: skip
 
     def _port(self) -> int:
         self.ports += 1
@@ -260,6 +339,7 @@ def _exchange(
     spread_ms = answer.spread_s * 1000
     arrivals = tuple(answer.wait_s * 1000 + spread_ms * i / 7 for i in range(8)) if ok else ()
     whole = ok and not answer.cut
+    told = text_facts(answer.text if ok else "")
     return Exchange(
         session=session.name,
         hop=session.hop,
@@ -274,7 +354,8 @@ def _exchange(
         request_bytes=asked.body_bytes + HEAD_BYTES,
         body_sent_bytes=asked.body_bytes,
         begun_ns=begun,
-        connected_ns=begun,
+        resolved_ns=begun + int(answer.name_s * NS) if asked.on_connection == 1 else None,
+        connected_ns=begun + int((answer.name_s + answer.handshake_s) * NS),
         written_ns=begun,
         first_byte_ns=first if ok else (ended if answer.status and given_up == "no" else None),
         first_token_ns=first,
@@ -285,6 +366,13 @@ def _exchange(
         content=ContentFacts(
             meaningful_events=len(arrivals),
             done_seen=whole and not answer.lost_ending,
+            prompt_tokens=asked.prompt_tokens,
+            text_sha256=sha256(answer.text.encode()).hexdigest() if ok and answer.text else None,
+            words=told.words,
+            odd_words=told.odd_words,
+            longest_run=told.longest_run,
+            code_words=told.code_words,
+            text_prefixes=told.prefixes,
             defects=answer.defects,
         ),
         end="cZH" if given_up != "no" else "---" if whole else "hFD",
@@ -292,9 +380,11 @@ def _exchange(
     )
 
 
-def locate_in(world: World, *, budget_s: float = 120.0, seed: int = 1) -> JsonObject:
+def locate_in(
+    world: World, *, budget_s: float = 120.0, seed: int = 1, symptom: str | None = None
+) -> JsonObject:
     """Run the localiser against a world until its verdict."""
-    records = start_records(world, budget_s=budget_s, seed=seed)
+    records = start_records(world, budget_s=budget_s, seed=seed, symptom=symptom)
     for _ in range(20):
         decided = decide(records)
         if isinstance(decided, Verdict):
@@ -305,7 +395,9 @@ def locate_in(world: World, *, budget_s: float = 120.0, seed: int = 1) -> JsonOb
     raise AssertionError("the localiser did not come to an end")
 
 
-def start_records(world: World, *, budget_s: float = 120.0, seed: int = 1) -> list[Record]:
+def start_records(
+    world: World, *, budget_s: float = 120.0, seed: int = 1, symptom: str | None = None
+) -> list[Record]:
     """The record that begins a run."""
     body: JsonObject = {
         "job": "locate",
@@ -313,7 +405,7 @@ def start_records(world: World, *, budget_s: float = 120.0, seed: int = 1) -> li
         "seed": seed,
         "budget_s": budget_s,
         "deployment": deployment_to_json(world.deployment),
-        "options": {},
+        "options": {"symptom": symptom or world.complaint},
     }
     return [record([], "run_started", body)]
 

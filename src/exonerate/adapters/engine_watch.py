@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from exonerate.adapters.address import parse_address
 from exonerate.adapters.http_get import get_page
 from exonerate.adapters.process_table import listening_pids, living
 from exonerate.core.ports import CounterReader
@@ -20,8 +21,16 @@ _UTIME, _STIME = 11, 12
 class EngineWatch:
     """Samples one engine."""
 
-    def __init__(self, url: str, metrics_url: str | None, counters: CounterReader) -> None:
+    def __init__(
+        self,
+        url: str,
+        metrics_url: str | None,
+        counters: CounterReader,
+        *,
+        ca: str | None = None,
+    ) -> None:
         self._metrics_url = metrics_url
+        self._cas = {parse_address(metrics_url).authority: ca} if metrics_url and ca else {}
         self._counters = counters
         self._pids = _process_and_children(url)
 
@@ -29,7 +38,7 @@ class EngineWatch:
         """Canonical counters, and `cpu_s` where the engine's process is on this host."""
         values: dict[str, float] = {}
         if self._metrics_url is not None:
-            page = await get_page(self._metrics_url, timeout_s=PAGE_TIMEOUT_S)
+            page = await get_page(self._metrics_url, timeout_s=PAGE_TIMEOUT_S, cas=self._cas)
             if page.status == 200:
                 values.update(self._canonical(page.text))
         cpu_s = _cpu_s(self._pids)

@@ -10,18 +10,29 @@ from __future__ import annotations
 import asyncio
 import http.client
 import socket
+import ssl
+from collections.abc import Mapping
 from contextlib import suppress
+from types import MappingProxyType
 from urllib.parse import urlsplit
 
+from exonerate.adapters.address import Address, parse_address
+from exonerate.adapters.link import Link
+from exonerate.adapters.tls import tls_context, tls_problem
 from exonerate.core.ports import Page
 from exonerate.core.version import USER_AGENT
 
 BODY_LIMIT = 8 << 20
 
 
-async def get_page(url: str, *, timeout_s: float) -> Page:
-    """GET `url`; a failure is an observation and comes back in `error`."""
-    fetch = _Fetch(url, timeout_s)
+async def get_page(
+    url: str, *, timeout_s: float, cas: Mapping[str, str] = MappingProxyType({})
+) -> Page:
+    """GET `url`; a failure is an observation and comes back in `error`.
+
+    `cas`: host and port -> file of the certificates that count there instead of the system's.
+    """
+    fetch = _Fetch(url, timeout_s, cas)
     try:
         async with asyncio.timeout(2 * timeout_s + 1):
             return await asyncio.to_thread(fetch.page)
@@ -34,12 +45,9 @@ async def get_page(url: str, *, timeout_s: float) -> Page:
 class _Fetch:
     """One GET in a thread, which another thread can cut off."""
 
-    def __init__(self, url: str, timeout_s: float) -> None:
+    def __init__(self, url: str, timeout_s: float, cas: Mapping[str, str]) -> None:
         parts = urlsplit(url)
-        secure = parts.scheme == "https"
-        kind = http.client.HTTPSConnection if secure else http.client.HTTPConnection
-        assert parts.hostname is not None
-        self._connection = kind(parts.hostname, parts.port, timeout=timeout_s)
+        self._connection = connection_to(parse_address(url), timeout_s=timeout_s, cas=cas)
         self._target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         self._timeout_s = timeout_s
         self._is_cut = False
@@ -59,6 +67,8 @@ class _Fetch:
             return Page(answer.status, text, None, tuple(answer.getheaders()))
         except TimeoutError:
             return _late(self._timeout_s)
+        except ssl.SSLError as error:
+            return Page(None, "", tls_problem(error))
         except (OSError, http.client.HTTPException, ValueError) as error:
             # ValueError: a host name or a target that cannot be put into a request.
             return Page(None, "", str(error) or type(error).__name__)
@@ -71,6 +81,18 @@ class _Fetch:
         if self._socket is not None:
             with suppress(OSError):
                 self._socket.shutdown(socket.SHUT_RDWR)
+
+
+def connection_to(
+    address: Address, *, timeout_s: float, cas: Mapping[str, str] = MappingProxyType({})
+) -> http.client.HTTPConnection:
+    """A connection of the standard library, not yet open; `cas` as for `get_page`."""
+    if not address.secure:
+        return http.client.HTTPConnection(address.host, address.port, timeout=timeout_s)
+    context = tls_context(Link(ca=cas.get(address.authority)))
+    return http.client.HTTPSConnection(
+        address.host, address.port, timeout=timeout_s, context=context
+    )
 
 
 def _late(timeout_s: float) -> Page:

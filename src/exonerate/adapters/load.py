@@ -40,9 +40,17 @@ GRACE_S = 10.0
 
 
 async def play_cell(
-    cell: LoadCell, *, clock: Clock, body: bytes | None = None, batch_s: float = BATCH_S
+    cell: LoadCell,
+    *,
+    clock: Clock,
+    body: bytes | None = None,
+    batch_s: float = BATCH_S,
+    ca: str | None = None,
 ) -> JsonObject:
-    """Play one closed-loop cell; the contract of its one ``cell`` event."""
+    """Play one closed-loop cell; the contract of its one ``cell`` event.
+
+    `ca` is a file of certificates that count instead of the system's.
+    """
     authorization(cell.request)
     with tempfile.TemporaryDirectory(prefix="exonerate-") as folder:
         job = {
@@ -59,6 +67,7 @@ async def play_cell(
             "deadline_s": cell.deadline_s,
             "time_limit_s": cell.time_limit_s,
             "batch_s": batch_s,
+            "ca": ca,
         }
         begun_ns = clock.now()
         spool = Path(folder) / "spool"

@@ -12,12 +12,12 @@ import ssl
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NoReturn, TypeAlias
 
 from exonerate.adapters.load_flight import Flight
 from exonerate.adapters.socket_facts import SO_TIMESTAMPNS, ending_of
-from exonerate.adapters.tls import TlsBox
+from exonerate.adapters.tls import TlsBox, tls_problem
 from exonerate.core.wire.dialects import Dialect
 from exonerate.core.wire.end_codes import Ending
 from exonerate.core.wire.kept_answer import RunMemory
@@ -36,6 +36,8 @@ class Target:
     host: str
     context: ssl.SSLContext | None
     dialect: Dialect
+    notes: list[str] = field(default_factory=list)
+    """What the operator should know of the handshakes, once each."""
 
 
 class Slot:
@@ -119,8 +121,8 @@ class Slot:
         if self._tls is not None:
             try:
                 content, answer = self._tls.take(content)
-            except ssl.SSLError:
-                return "refused"
+            except ssl.SSLError as error:
+                return self._refused(self._tls, error)
             self._unsent = memoryview(bytes(self._unsent) + answer)
             ending = self._after_records(self._tls)
             if ending is not None or not content:
@@ -150,6 +152,15 @@ class Slot:
         self.receive = sock.recvmsg
         self.requests = 0
         self._connect_error = sock.connect_ex(self._target.place)
+
+    def _refused(self, tls: TlsBox, error: ssl.SSLError) -> Ending:
+        problem = tls_problem(error)
+        if problem not in self._target.notes:
+            self._target.notes.append(problem)
+        if self._sock is not None:
+            with suppress(OSError):
+                self._sock.send(tls.last_words())
+        return "refused"
 
     def _after_records(self, tls: TlsBox) -> Ending | None:
         flight = self.flight

@@ -14,7 +14,6 @@ import os
 import resource
 import signal
 import socket
-import ssl
 import sys
 import time
 from collections.abc import Mapping
@@ -24,9 +23,11 @@ from typing import Any, BinaryIO
 import orjson
 
 from exonerate.adapters.address import Address, parse_address
+from exonerate.adapters.link import Link
 from exonerate.adapters.load_loop import LoadLoop
 from exonerate.adapters.load_request import RequestMaker
 from exonerate.adapters.load_slot import Target
+from exonerate.adapters.tls import tls_context
 from exonerate.core.instant import NS_PER_MS, NS_PER_S
 from exonerate.core.scene import PromptRecipe, RequestRecipe
 from exonerate.core.wire.dialects import dialect_of_path
@@ -80,8 +81,9 @@ class _Worker:
         address = parse_address(job["url"])
         bodies = [body.encode() for body in job.get("bodies", ())]
         self._maker = RequestMaker(address, recipe, cell=job["cell"], bodies=bodies)
+        self._target = _target(address, recipe.path, Link(ca=job.get("ca")))
         self._loop = LoadLoop(
-            _target(address, recipe.path),
+            self._target,
             _plan(job["plan"]),
             self._maker,
             self._write,
@@ -119,7 +121,7 @@ class _Worker:
                 "in_flight_peak": facts.in_flight_peak,
                 "events": facts.events,
                 "failed": facts.failed,
-                "notes": facts.notes,
+                "notes": [*facts.notes, *self._target.notes],
                 "policy": self._maker.policy(),
             }
         )
@@ -185,13 +187,10 @@ def _plan(value: Mapping[str, Any]) -> Plan:
             raise AssertionError(f"unknown plan {kind}")
 
 
-def _target(address: Address, path: str) -> Target:
+def _target(address: Address, path: str, link: Link) -> Target:
     found = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
     family, _, _, _, place = found[0]
-    context = None
-    if address.secure:
-        context = ssl.create_default_context()
-        context.set_alpn_protocols(["http/1.1"])
+    context = tls_context(link) if address.secure else None
     return Target(int(family), place, address.host, context, dialect_of_path(path))
 
 

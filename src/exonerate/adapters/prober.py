@@ -18,6 +18,8 @@ from dataclasses import dataclass, replace
 
 from exonerate.adapters.address import parse_address
 from exonerate.adapters.clock import StampClock
+from exonerate.adapters.conversation import Conversation, conversation_on
+from exonerate.adapters.link import USUAL, Link, check_link
 from exonerate.adapters.request import Request, authorization, build_request
 from exonerate.adapters.transport import Connection, ConnectionLost, Dialer
 from exonerate.core.instant import NS_PER_S, seconds_between
@@ -49,13 +51,14 @@ async def play_session(
     give_up: asyncio.Event | None = None,
     body: bytes | None = None,
     on_read: Callable[[int, Read], None] | None = None,
+    link: Link = USUAL,
 ) -> None:
     """Send the rounds; `body` is the victim's own request body where the recipe names one.
 
     `on_read` gets every read of every round (round, raw bytes and stamps) for whoever wants to
     keep the bytes; the prober itself keeps none.
     """
-    playing = _Session(session, clock, emit, body)
+    playing = _Session(session, clock, emit, body, link)
     playing.on_read = on_read
     vigil = _Vigil(stall)
     async with asyncio.TaskGroup() as group:
@@ -126,23 +129,29 @@ class _Session:
         clock: Clock,
         emit: Callable[[Exchange], None],
         body: bytes | None,
+        link: Link,
     ) -> None:
         self._session = session
+        self._link = link
         self._clock = clock
         self._emit = emit
         self._body = body
         self.on_read: Callable[[int, Read], None] | None = None
         self._address = parse_address(session.url)
-        self._dialer = Dialer(self._address, StampClock(), keepalive_s=session.tcp_keepalive_s)
+        keepalive_s = session.tcp_keepalive_s
+        self._dialer = Dialer(self._address, StampClock(), link, keepalive_s=keepalive_s)
         self._connection: Connection | None = None
-        # A missing key is the operator's to set before anything is sent.
+        self._conversation: Conversation | None = None
+        # A missing key or extra is the operator's to add before anything is sent.
+        check_link(link)
         authorization(session.request)
 
     async def play(self, vigil: _Vigil, give_up: asyncio.Event | None) -> None:
         """Every round, until one fails where that ends the session."""
         for round_number in range(1, self._session.rounds + 1):
-            if round_number > 1 and self._session.think_s > 0:
-                await asyncio.sleep(self._session.think_s)
+            pause_s = self._session.pause_before_s(round_number)
+            if pause_s > 0:
+                await asyncio.sleep(pause_s)
             if give_up is not None:
                 # What was set while nothing waited is not meant for the round to come.
                 give_up.clear()
@@ -155,7 +164,7 @@ class _Session:
         """Close what is still open."""
         if self._connection is not None:
             self._connection.close()
-            self._connection = None
+        self._connection = self._conversation = None
 
     async def _round(self, round_number: int, vigil: _Vigil) -> Exchange:
         recipe = self._session.request
@@ -188,49 +197,58 @@ class _Session:
 
     async def _exchange(self, recorder: ExchangeRecorder, request: Request) -> Exchange:
         try:
-            connection = await self._connect(recorder)
-            connection.send(request.content)
+            connection, conversation = await self._connect(recorder)
+            reader = conversation.begin(request)
+            if reader is not None:
+                recorder.expect(reader)
             recorder.request_bytes = len(request.content)
-            recorder.body_sent_bytes = request.body_bytes
-            if self._session.half_close and not self._address.secure:
+            recorder.body_sent_bytes = len(request.body)
+            if self._session.half_close and not self._address.secure and self._link.http != "2":
                 await connection.end_sending()
-            ending = await self._receive(connection, recorder)
+            ending, error = await self._receive(connection, conversation, recorder)
         except ConnectionLost as lost:
             ended_ns = self._clock.now()
             self._note_dialling(recorder)
+            last_words = self._conversation.last_words if self._conversation else None
             self.close()
-            return recorder.ended(lost.ending, ended_ns, error=lost.error)
+            error = f"{lost.error}; {last_words}" if last_words else lost.error
+            return recorder.ended(lost.ending, ended_ns, error=error)
         ended_ns = self._clock.now()
         connection.poll()
         fin_seen = connection.eof_ns is not None
-        exchange = recorder.ended(ending, ended_ns, fin_seen=fin_seen)
-        if not recorder.reusable or self._session.connection == "fresh":
+        exchange = recorder.ended(ending, ended_ns, error=error, fin_seen=fin_seen)
+        if self._session.connection == "fresh" or not conversation.reusable(recorder):
             self.close()
         return exchange
 
-    async def _receive(self, connection: Connection, recorder: ExchangeRecorder) -> Ending:
+    async def _receive(
+        self, connection: Connection, conversation: Conversation, recorder: ExchangeRecorder
+    ) -> tuple[Ending, str | None]:
         """Feed the recorder until the answer is over; raises ConnectionLost where it breaks off."""
         while True:
-            recorder.written_ns = connection.written_ns
+            recorder.written_ns = conversation.written_ns
             while (read := connection.take_read()) is not None:
                 recorder.read(read)
+                conversation.keep_up()
                 if self.on_read is not None:
                     self.on_read(recorder.round_number, read)
+            if conversation.ending is not None:
+                return conversation.ending
             if recorder.finished:
-                return "broken" if recorder.broken else "framed"
+                return ("broken" if recorder.broken else "framed"), None
             if connection.eof_ns is not None:
                 recorder.eof(connection.eof_ns)
-                return "fin"
+                return "fin", conversation.last_words
             if connection.lost is not None:
                 raise connection.lost
             await connection.change()
 
-    async def _connect(self, recorder: ExchangeRecorder) -> Connection:
+    async def _connect(self, recorder: ExchangeRecorder) -> tuple[Connection, Conversation]:
         """The kept connection where it is still good, else a new one."""
         kept, facts = self._kept(recorder)
-        if kept is not None:
+        if kept is not None and self._conversation is not None:
             recorder.connection = facts
-            return kept
+            return kept, self._conversation
         recorder.connection = replace(facts, ordinal=self._dialer.opened + 1)
         try:
             connection = await self._dialer.dial()
@@ -243,17 +261,19 @@ class _Session:
             local_port=connection.local_port,
             addresses_tried=connection.addresses_tried,
         )
-        return connection
+        http, secure = self._link.http, self._address.secure
+        self._conversation = conversation_on(connection, http, secure=secure)
+        return connection, self._conversation
 
     def _kept(self, recorder: ExchangeRecorder) -> tuple[Connection | None, ConnectionFacts]:
         """The kept connection and its facts, or None and the facts of the one that will be."""
         fresh = ConnectionFacts(ordinal=0, request_number=1, age_s=0.0, idle_s=0.0, local_port=None)
         kept = self._connection
-        if kept is None:
+        if kept is None or self._conversation is None:
             return None, fresh
         kept.poll()
-        unsolicited = sum(len(read.content) for read in kept.reads)
-        closed = kept.eof_ns is not None or kept.lost is not None
+        unsolicited = self._conversation.idle()
+        closed = kept.eof_ns is not None or kept.lost is not None or self._conversation.over
         if closed or unsolicited:
             self.close()
             return None, replace(fresh, closed_while_idle=closed, unsolicited_bytes=unsolicited)
@@ -274,5 +294,6 @@ class _Session:
 
     def _given_up(self, recorder: ExchangeRecorder, given_up: GivenUp) -> Exchange:
         ended_ns = self._clock.now()
+        held_up = self._conversation.held_up if self._conversation else None
         self.close()
-        return recorder.ended("given-up", ended_ns, given_up=given_up)
+        return recorder.ended("given-up", ended_ns, given_up=given_up, error=held_up)

@@ -11,19 +11,21 @@ from pathlib import Path
 from exonerate.adapters.address import Address
 from exonerate.core.scene import RequestRecipe
 from exonerate.core.version import USER_AGENT
-from exonerate.core.wire.coding import ACCEPTED_CODINGS
+from exonerate.core.wire.coding import accepted_codings
 from exonerate.errors import ExonerateError
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Head and body as they go out, and the ids that were put on them."""
+    """Head and body as they go out over HTTP/1.1, the parts of both, and the ids put on them."""
 
     content: bytes
     request_id: str
     span_id: str
-    body_bytes: int
-    """The size of the body before it was framed."""
+    target: str
+    fields: tuple[tuple[str, str], ...]
+    body: bytes
+    """The body before it was framed."""
 
 
 CHUNK_BYTES = 4096
@@ -45,24 +47,25 @@ def build_request(
         "host": address.authority,
         "user-agent": USER_AGENT,
         "accept": "text/event-stream" if recipe.stream else "application/json",
-        "accept-encoding": ACCEPTED_CODINGS if accept_encoding is None else accept_encoding,
+        "accept-encoding": accepted_codings() if accept_encoding is None else accept_encoding,
         "content-type": "application/json",
         "x-request-id": request_id,
         "traceparent": f"00-{secrets.token_hex(16)}-{span_id}-01",
     }
-    size = len(body)
     headers.update(authorization(recipe))
     headers.update((name.lower(), value) for name, value in recipe.headers)
+    framed = body
     if recipe.chunked:
         headers.pop("content-length", None)
         headers["transfer-encoding"] = "chunked"
-        body = _in_chunks(body)
+        framed = _in_chunks(body)
     else:
-        headers["content-length"] = str(size)
-    lines = [f"POST {address.target(recipe.path)} HTTP/1.1"]
+        headers["content-length"] = str(len(body))
+    target = address.target(recipe.path)
+    lines = [f"POST {target} HTTP/1.1"]
     lines.extend(f"{name}: {value}" for name, value in headers.items())
     head = "\r\n".join([*lines, "", ""]).encode("latin-1", "replace")
-    return Request(head + body, request_id, span_id, size)
+    return Request(head + framed, request_id, span_id, target, tuple(headers.items()), body)
 
 
 def _in_chunks(body: bytes) -> bytes:

@@ -28,8 +28,13 @@ STATES = {
 _REQUEST = struct.Struct("=BBBBI")
 _HEADER = struct.Struct("=IHHII")
 _MESSAGE_BYTES = 72
-_BYTES_ACKED_OFFSET = 120
+# Offsets in `struct tcp_info`. The first byte of interest counts the retransmissions in a row that
+# nobody has answered; `total_retrans` never falls.
+_IN_A_ROW_OFFSET = 2
+_UNACKED_OFFSET, _LOST_OFFSET = 24, 32
+_LAST_ACK_MS_OFFSET, _RTT_US_OFFSET = 56, 68
 _RETRANSMITS_OFFSET = 100
+_BYTES_ACKED_OFFSET = 120
 _RECEIVE_LIMIT = 1 << 18
 
 
@@ -39,6 +44,9 @@ class SocketRow:
 
     `sent_bytes` were acknowledged by the peer, `received_bytes` arrived here (both since the
     connection began); `unread_bytes` wait for the program, `unsent_bytes` for the peer.
+    `retransmits` counts since the connection began; `in_a_row` those that nobody has answered yet.
+    `unacked` and `lost` count segments; `last_ack_age_s` is the time since the peer's kernel last
+    said anything, `rtt_s` how long it usually takes.
     """
 
     local: str
@@ -52,6 +60,11 @@ class SocketRow:
     unsent_bytes: int
     retransmits: int
     inode: int
+    in_a_row: int = 0
+    unacked: int = 0
+    lost: int = 0
+    rtt_s: float | None = None
+    last_ack_age_s: float | None = None
 
 
 def tcp_sockets() -> list[SocketRow]:
@@ -91,24 +104,59 @@ def _parse_message(message: bytes) -> SocketRow:
     local_port, peer_port = struct.unpack_from("!HH", message, 4)
     unread, unsent, _uid, inode = struct.unpack_from("=IIII", message, 56)
     info = _attribute(message[_MESSAGE_BYTES:], INET_DIAG_INFO)
-    sent = received = None
-    retransmits = 0
-    if len(info) >= _BYTES_ACKED_OFFSET + 16:
-        sent, received = struct.unpack_from("=QQ", info, _BYTES_ACKED_OFFSET)
-        (retransmits,) = struct.unpack_from("=I", info, _RETRANSMITS_OFFSET)
+    known = _Info.of(info)
     return SocketRow(
         local=_address(family, message[8:24]),
         local_port=local_port,
         peer=_address(family, message[24:40]),
         peer_port=peer_port,
         state=STATES.get(state, str(state)),
-        sent_bytes=sent,
-        received_bytes=received,
+        sent_bytes=known.sent,
+        received_bytes=known.received,
         unread_bytes=unread,
         unsent_bytes=unsent,
-        retransmits=retransmits,
+        retransmits=known.retransmits,
         inode=inode,
+        in_a_row=known.in_a_row,
+        unacked=known.unacked,
+        lost=known.lost,
+        rtt_s=known.rtt_s,
+        last_ack_age_s=known.last_ack_age_s,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Info:
+    """What is read of `struct tcp_info`; nothing where the kernel gives none (TIME_WAIT)."""
+
+    sent: int | None = None
+    received: int | None = None
+    retransmits: int = 0
+    in_a_row: int = 0
+    unacked: int = 0
+    lost: int = 0
+    rtt_s: float | None = None
+    last_ack_age_s: float | None = None
+
+    @classmethod
+    def of(cls, info: bytes) -> _Info:
+        if len(info) < _BYTES_ACKED_OFFSET + 16:
+            return cls()
+        sent, received = struct.unpack_from("=QQ", info, _BYTES_ACKED_OFFSET)
+
+        def number(offset: int) -> int:
+            return int(struct.unpack_from("=I", info, offset)[0])
+
+        return cls(
+            sent=sent,
+            received=received,
+            retransmits=number(_RETRANSMITS_OFFSET),
+            in_a_row=info[_IN_A_ROW_OFFSET],
+            unacked=number(_UNACKED_OFFSET),
+            lost=number(_LOST_OFFSET),
+            rtt_s=number(_RTT_US_OFFSET) / 1e6,
+            last_ack_age_s=number(_LAST_ACK_MS_OFFSET) / 1e3,
+        )
 
 
 def _attribute(attributes: bytes, wanted: int) -> bytes:

@@ -14,7 +14,8 @@ from typing import Any
 
 import orjson
 
-from exonerate.adapters.address import Address, parse_address
+from exonerate.adapters.address import parse_address
+from exonerate.adapters.http_get import connection_to
 from exonerate.core.version import USER_AGENT
 
 TIMEOUT_S = 5.0
@@ -24,9 +25,10 @@ ANSWER_BYTES_MAX = 8 * 1024 * 1024
 class EngineTokenizer:
     """Asks one engine."""
 
-    def __init__(self, url: str, model: str) -> None:
+    def __init__(self, url: str, model: str, *, ca: str | None = None) -> None:
         self._address = parse_address(url)
         self._model = model
+        self._cas = {self._address.authority: ca} if ca else {}
 
     async def count(self, text: str) -> int | None:
         """How many tokens the text has, or None where the engine does not say."""
@@ -38,23 +40,21 @@ class EngineTokenizer:
             "add_special": False,
         }
         try:
-            answer = await asyncio.to_thread(_post, self._address, orjson.dumps(body))
+            answer = await asyncio.to_thread(self._post, orjson.dumps(body))
         except (OSError, http.client.HTTPException, ValueError):
             return None
         return _counted(answer)
 
-
-def _post(address: Address, body: bytes) -> Any:
-    kind = http.client.HTTPSConnection if address.secure else http.client.HTTPConnection
-    connection = kind(address.host, address.port, timeout=TIMEOUT_S)
-    try:
-        headers = {"Content-Type": "application/json", "User-Agent": USER_AGENT}
-        connection.request("POST", address.target("/tokenize"), body, headers)
-        answer = connection.getresponse()
-        content = answer.read(ANSWER_BYTES_MAX)
-        return orjson.loads(content) if answer.status == 200 else None
-    finally:
-        connection.close()
+    def _post(self, body: bytes) -> Any:
+        connection = connection_to(self._address, timeout_s=TIMEOUT_S, cas=self._cas)
+        try:
+            headers = {"Content-Type": "application/json", "User-Agent": USER_AGENT}
+            connection.request("POST", self._address.target("/tokenize"), body, headers)
+            answer = connection.getresponse()
+            content = answer.read(ANSWER_BYTES_MAX)
+            return orjson.loads(content) if answer.status == 200 else None
+        finally:
+            connection.close()
 
 
 def _counted(answer: Any) -> int | None:

@@ -21,8 +21,9 @@ from collections import deque
 
 from exonerate.adapters.address import Address
 from exonerate.adapters.clock import StampClock
+from exonerate.adapters.link import Link
 from exonerate.adapters.socket_facts import SO_TIMESTAMPNS, ending_of
-from exonerate.adapters.tls import TlsBox
+from exonerate.adapters.tls import TlsBox, tls_context, tls_problem
 from exonerate.core.instant import NS_PER_S
 from exonerate.core.wire.end_codes import Ending
 from exonerate.core.wire.exchange import StampSource
@@ -83,9 +84,18 @@ class Connection:
 
     def send(self, content: bytes) -> None:
         """Begin to write; `written_ns` is set when the kernel has taken the last byte."""
-        self.written_ns = None
         self.requests += 1
+        self.send_more(content)
+
+    def send_more(self, content: bytes) -> None:
+        """The same, for what belongs to a request that was begun."""
+        self.written_ns = None
         self._send_raw(self._tls.encrypt(content) if self._tls else content)
+
+    @property
+    def protocol(self) -> str | None:
+        """What the TLS handshake chose; None without TLS."""
+        return self._tls.protocol if self._tls else None
 
     async def end_sending(self) -> None:
         """Send FIN once everything is written, and go on reading; not under TLS."""
@@ -206,6 +216,7 @@ class Connection:
         try:
             plain, answer = self._tls.take(records)
         except ssl.SSLError as error:
+            self._send_raw(self._tls.last_words())
             self._lose(error)
             return b""
         if answer:
@@ -229,10 +240,11 @@ class Dialer:
     """Opens connections to one address, numbered from 1."""
 
     def __init__(
-        self, address: Address, stamps: StampClock, *, keepalive_s: float | None = None
+        self, address: Address, stamps: StampClock, link: Link, *, keepalive_s: float | None = None
     ) -> None:
         self.address = address
         self._stamps = stamps
+        self._link = link
         self._keepalive_s = keepalive_s
         self._context: ssl.SSLContext | None = None
         self.opened = 0
@@ -254,7 +266,7 @@ class Dialer:
                 continue
             connection.ordinal = self.opened
             connection.addresses_tried = tried
-            return await _secured(connection)
+            return await self._secured(connection)
         raise failure or ConnectionLost("unreachable", "the name has no address")
 
     async def _resolve(self) -> list[tuple[int, tuple[object, ...]]]:
@@ -285,22 +297,25 @@ class Dialer:
         self.connected_ns = time.monotonic_ns()
         return Connection(sock, self._stamps, tls=self._tls())
 
+    async def _secured(self, connection: Connection) -> Connection:
+        try:
+            await connection.secure()
+            if self.address.secure and self._link.http == "2" and connection.protocol != "h2":
+                # Over TLS the handshake must have chosen it (RFC 9113, 3.2).
+                raise ConnectionLost(
+                    "refused", "the hop chose no HTTP/2 in the TLS handshake: see `http` of the hop"
+                )
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
     def _tls(self) -> TlsBox | None:
         if not self.address.secure:
             return None
         if self._context is None:
-            self._context = ssl.create_default_context()
-            self._context.set_alpn_protocols(["http/1.1"])
+            self._context = tls_context(self._link)
         return TlsBox(self._context, self.address.host)
-
-
-async def _secured(connection: Connection) -> Connection:
-    try:
-        await connection.secure()
-    except BaseException:
-        connection.close()
-        raise
-    return connection
 
 
 def _ask_for_stamps(sock: socket.socket) -> None:
@@ -332,6 +347,8 @@ def _ending_of(error: OSError) -> Ending:
 
 
 def _describe(error: OSError) -> str:
-    if isinstance(error, (ssl.SSLError, socket.gaierror)) or not error.errno:
+    if isinstance(error, ssl.SSLError):
+        return tls_problem(error)
+    if isinstance(error, socket.gaierror) or not error.errno:
         return str(error) or type(error).__name__
     return os.strerror(error.errno)

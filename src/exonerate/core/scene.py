@@ -40,6 +40,8 @@ class PromptRecipe:
     prompt_tokens: int
     growth_tokens: int = 0
     salt: str = ""
+    code_word: bool = False
+    """Open with a word that stands in no other prompt, and ask for it (`wire.code_words`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +89,8 @@ class ProbeSession:
     think_s: float
     deadline_s: float
     stop_after_failure: bool = True
+    pauses_s: tuple[float, ...] = ()
+    """Silence before rounds 2, 3, ... instead of `think_s`; later rounds as the last one."""
     half_close: bool = False
     """End the sending side after each request, to see who minds; never set otherwise."""
     tcp_keepalive_s: float | None = None
@@ -97,6 +101,14 @@ class ProbeSession:
     after: tuple[str, ...] = ()
     once_over: tuple[str, ...] = ()
     """Activities that must be over before this one begins, however they ended."""
+
+    def pause_before_s(self, round_number: int) -> float:
+        """The silence before a round; none before the first."""
+        if round_number == 1:
+            return 0.0
+        if not self.pauses_s:
+            return self.think_s
+        return self.pauses_s[min(round_number - 1, len(self.pauses_s)) - 1]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,6 +146,25 @@ class WatchSockets:
     start_s: float = 0.0
     after: tuple[str, ...] = ()
     background: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Control:
+    """A known-good engine on this host: an exchange that is answered at once, and a bit of work.
+
+    Emits one ``control`` event for each try: `{"echo_ms", "work_ms", "work_cpu_ms", "load",
+    "processors", "steal", "served"}`. Where this is slow as well, the host is, and nobody's timing
+    tells. `served` has, for each of `ports` that a process of this host listens on, the seconds
+    that it and its children have computed so far and those that they have waited for a processor.
+    """
+
+    name: str
+    count: int
+    ports: tuple[int, ...] = ()
+    every_s: float = 1.0
+    start_s: float = 0.0
+    after: tuple[str, ...] = ()
+    background: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -242,6 +273,7 @@ Activity: TypeAlias = (
     ProbeSession
     | SampleMetrics
     | WatchSockets
+    | Control
     | LoadCell
     | SwapFile
     | RestartService

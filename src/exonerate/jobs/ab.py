@@ -368,7 +368,13 @@ def _hop(deployment: Deployment, service: Service) -> Hop:
             f"no hop before `{hop.name}` takes a plain request",
             "add the router that stands before it as a `[[hop]]`",
         )
-    return hop if probeable(hop) else entries[-1]
+    entry = hop if probeable(hop) else entries[-1]
+    if entry.http == "2":
+        raise ExonerateError(
+            f'load is sent over HTTP/1.1, and `{entry.name}` has `http = "2"`',
+            "describe the service by a hop that speaks HTTP/1.1 as well",
+        )
+    return entry
 
 
 def _sha256(content: bytes) -> str:

@@ -172,6 +172,7 @@ class _CellRun:
             "deadline_s": spec.deadline_s,
             "time_limit_s": TIME_LIMIT_S,
             "batch_s": spec.batch_s,
+            "ca": spec.ca,
         }
 
     async def _keep_sampling(self) -> None:

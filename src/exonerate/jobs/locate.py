@@ -12,7 +12,7 @@ from exonerate.core.deployment.codec import deployment_to_json
 from exonerate.core.deployment.model import Deployment, Hop
 from exonerate.core.diagnosis.facts import read_facts
 from exonerate.core.diagnosis.inquiries import next_shape, request_count, victim_scene
-from exonerate.core.diagnosis.localiser import AXIS_SCENES_MAX, RULES, SCENES_MAX, decide
+from exonerate.core.diagnosis.localiser import RULES, SCENES_MAX, VARIED_SCENES_MAX, decide
 from exonerate.core.json_types import JsonObject
 from exonerate.core.ports import Ledger, Player, Progress
 from exonerate.core.scene import ProbeSession
@@ -59,7 +59,7 @@ async def locate(
         budget_s=request.budget_s,
         options={"symptom": request.symptom, "gentle": request.gentle},
         deployment=deployment_to_json(deployment),
-        scenes_max=SCENES_MAX + AXIS_SCENES_MAX + 1,
+        scenes_max=SCENES_MAX + VARIED_SCENES_MAX + 1,
     )
     return await drive(
         decide, run=run, ledger=ledger, player=player, redactor=redactor, progress=progress

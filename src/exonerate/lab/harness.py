@@ -8,7 +8,8 @@ Rules
    that is kept. It shares no code with the prober.
 2. A connection that the peer closed while it was idle is replaced, and a request that lost the race
    against that close is sent once more on a fresh connection; `--pool blind` does neither.
-3. A round that is not over at its deadline is a wedge: the harness says so and stops.
+3. A round that is not over at its deadline is a wedge: the harness says so and stops; with
+   `--go-on` it begins another conversation.
 
 One line per round goes to stderr, the summary as JSON to stdout. Status 0: all rounds were made;
 1: it wedged or a round failed; 2: wrong use.
@@ -54,6 +55,7 @@ class Habits:
     seed: int
     stream: bool = True
     blind_pool: bool = False
+    go_on: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +99,11 @@ class Agent:
         answer = self.ask(deadline)
         self._messages.append({"role": "assistant", "content": answer})
         return answer
+
+    def start_again(self) -> None:
+        """Forget the conversation and the connection."""
+        self.close()
+        self._messages.clear()
 
     def close(self) -> None:
         """Close the pooled connection."""
@@ -228,9 +235,14 @@ def run(agent: Agent) -> Summary:
             failed_at, why = number, str(error) or type(error).__name__
         if why is not None:
             _say(f"round {number}: {why}")
-            break
-        done = number
-        _say(f"round {number}: {len(answer)} characters in {time.monotonic() - started:.2f} s")
+            if not habits.go_on:
+                break
+            agent.start_again()
+            wedged_at, failed_at, why = None, None, None
+        else:
+            done += 1
+            took_s = time.monotonic() - started
+            _say(f"round {number}: {len(answer)} characters in {took_s:.2f} s")
         if number < habits.rounds:
             time.sleep(habits.think_s)
     agent.close()
@@ -280,6 +292,7 @@ def read_habits(
         seed=options.seed,
         stream=options.stream,
         blind_pool=options.pool == "blind",
+        go_on=options.go_on,
     )
     return habits, options
 
@@ -305,6 +318,9 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--max-tokens", type=int, default=32, metavar="N")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--pool", choices=("careful", "blind"), default="careful")
+    parser.add_argument(
+        "--go-on", action="store_true", help="start anew after a round that wedged or failed"
+    )
     parser.add_argument("--no-stream", dest="stream", action="store_false")
     return parser
 

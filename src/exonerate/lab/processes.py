@@ -19,6 +19,7 @@ import os
 import signal
 import socket
 import subprocess
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -35,6 +36,8 @@ POLL_S = 0.02
 ANSWER_S = 2.0
 GRACE_S = 3.0
 KILL_WAIT_S = 5.0
+PORTS_REMEMBERED_MAX = 5000
+"""Far below the number of ephemeral ports, so that the search for a new one ends soon."""
 LISTEN_STATE = "0A"  # TCP_LISTEN in /proc/net/tcp, see Linux include/net/tcp_states.h
 
 
@@ -231,12 +234,22 @@ def _process_table() -> list[tuple[int, int, str]]:
     return rows
 
 
+_handed_out: set[int] = set()
+_handing_out = threading.Lock()
+
+
 def free_ports(count: int) -> list[int]:
-    """Different loopback ports that were free just now; another process may take one."""
-    with ExitStack() as stack:
-        ports = []
-        for _ in range(count):
+    """Different loopback ports that were free just now, none of them twice in one process.
+
+    Another process may take one before it is used.
+    """
+    with ExitStack() as stack, _handing_out:
+        ports: list[int] = []
+        while len(ports) < count:
             listener = stack.enter_context(socket.socket())
             listener.bind(("127.0.0.1", 0))
-            ports.append(int(listener.getsockname()[1]))
+            port = int(listener.getsockname()[1])
+            if port not in _handed_out or len(_handed_out) > PORTS_REMEMBERED_MAX:
+                ports.append(port)
+                _handed_out.add(port)
         return ports

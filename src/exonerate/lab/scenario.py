@@ -38,6 +38,8 @@ class Part:
     when `ready` answers. `hidden` parts are on the path but not in the deployment file.
     `open_files` is the process's limit of file descriptors (0: the usual one). `namespace` is the
     network namespace it runs in (made by the scenario's `setup`), `address` where it listens then.
+    `host` is a name that URLs have instead of the address, for scenarios with `names_at`. `cpu` is
+    the one processor that it may use.
     """
 
     name: str
@@ -53,6 +55,8 @@ class Part:
     open_files: int = 0
     namespace: str | None = None
     address: str = "127.0.0.1"
+    host: str | None = None
+    cpu: int | None = None
     log: bool = False
     metrics: bool = True
 
@@ -90,7 +94,11 @@ class ExpectedFault:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expected:
-    """The right verdict."""
+    """The right verdict.
+
+    An explanation beside a culprit is an answer that is as right: some troubles are nobody's fault
+    to one reader and the host's to another.
+    """
 
     outcome: Literal["fault", "no_fault", "insufficient_evidence"]
     fault: tuple[ExpectedFault, ...] = ()
@@ -101,7 +109,7 @@ class Expected:
 class Background:
     """Other clients, which run as long as the scenario stands; `options` go to the program."""
 
-    program: Literal["harness", "aborter", "idler"]
+    program: Literal["harness", "aborter", "idler", "hog"]
     at: str
     count: int = 1
     options: tuple[str, ...] = ()
@@ -110,11 +118,15 @@ class Background:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Client:
-    """The victim's own program, for `locate --run`: one of ours with options, or any `argv`."""
+    """The victim's own program, for `locate --run`: one of ours with options, or any `argv`.
+
+    `environ` is what the shell that it is started from has exported.
+    """
 
     program: Literal["harness", "faulty_client"] = "harness"
     options: tuple[str, ...] = ()
     argv: tuple[str, ...] = ()
+    environ: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,6 +134,8 @@ class Scenario:
     """One drawn scenario, ready to be staged.
 
     `setup` and `teardown` are shell scripts around it, for networks that have to be built.
+    `names_at` is the address of the name server that the client asks. `quick` ones are short and
+    need nothing installed.
     """
 
     id: str
@@ -135,8 +149,10 @@ class Scenario:
     client: Client | None = None
     setup: str = ""
     teardown: str = ""
+    names_at: str | None = None
     needs: tuple[str, ...] = ()
     needs_root: bool = False
+    quick: bool = False
     budget_s: float = 60.0
     timers_s: float = 0.0
 
@@ -162,13 +178,14 @@ class Template:
 
     @property
     def addresses(self) -> dict[str, str]:
-        """Where parts listen that do not listen on loopback."""
+        """The names or addresses of parts that are not called by the loopback address."""
         parts = self.tables.get("part", [])
         assert isinstance(parts, list)
+        tables = [part for part in parts if isinstance(part, Mapping) and "name" in part]
         return {
-            str(part["name"]): str(part["address"])
-            for part in parts
-            if isinstance(part, Mapping) and "name" in part and "address" in part
+            str(part["name"]): str(part.get("host", part.get("address")))
+            for part in tables
+            if "host" in part or "address" in part
         }
 
     @property
@@ -197,6 +214,25 @@ def builtin_scenarios() -> list[Template]:
     folder = Path(__file__).parent / "scenarios"
     templates = [read_template(path) for path in folder.glob("*.toml")]
     return sorted(templates, key=lambda template: _natural(template.id))
+
+
+def find_template(name: str) -> Template:
+    """The scenario of an id, or in the file of a path.
+
+    Raises:
+        ExonerateError: there is none.
+    """
+    if name.endswith(".toml"):
+        return read_template(Path(name))
+    known = {template.id.lower(): template for template in builtin_scenarios()}
+    if name.lower() not in known:
+        raise ExonerateError(f"there is no scenario `{name}`", "see `exonerate lab list`")
+    return known[name.lower()]
+
+
+def drawn_once(template: Template) -> Scenario:
+    """The scenario of any seed, for what does not vary: its title, and what it needs."""
+    return draw(template, seed=1, ports=dict.fromkeys(template.port_names, 1))
 
 
 def _natural(name: str) -> list[tuple[str, int]]:

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeGuard
 
 from exonerate.lab.scenario import Accusation, Expected, ExpectedFault
 
 FALSE_ACCUSATION = -3.0
+DETAIL_TOLERANCE = 0.25
+"""How far a measured number may be from the drawn one; timers are read off real exchanges."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,11 +36,40 @@ def score(expected: Expected, verdict: Mapping[str, object]) -> Score:
     if wrong:
         return _false(f"accused {_named(wrong)}")
     if expected.outcome == "fault":
+        if not accused and _explained_as(expected.explanation, verdict):
+            return _score(1.0, layer=True, kind=True, why="explained, as it may be")
         return _score_fault(expected.fault, accused)
     if expected.outcome == "no_fault":
         return _score_no_fault(expected, verdict)
     right = verdict.get("outcome") == "insufficient_evidence"
     return _score(1.0 if right else 0.0, layer=right, kind=right, why="nothing can be decided here")
+
+
+def details_off(expected: Expected, verdict: Mapping[str, object]) -> list[str]:
+    """The details of the right accusations that are missing or wrong; not part of the score."""
+    faults = verdict.get("faults")
+    given = [fault for fault in faults if isinstance(fault, Mapping)] if _is_list(faults) else []
+    off: list[str] = []
+    for fault in expected.fault:
+        there = [one for one in given if str(one.get("class")) == fault.kind]
+        said = there[0].get("details") if there else None
+        if isinstance(said, Mapping):
+            off += [
+                f"{name} is {said.get(name)}, was {wanted}"
+                for name, wanted in fault.details.items()
+                if not _agree(wanted, said.get(name))
+            ]
+    return off
+
+
+def _agree(wanted: object, said: object) -> bool:
+    if isinstance(wanted, int | float) and isinstance(said, int | float):
+        return abs(said - wanted) <= DETAIL_TOLERANCE * abs(wanted)
+    return wanted == said
+
+
+def _is_list(value: object) -> TypeGuard[Sequence[object]]:
+    return isinstance(value, Sequence) and not isinstance(value, str)
 
 
 def _score_fault(expected: Sequence[ExpectedFault], accused: Sequence[Accusation]) -> Score:
@@ -56,11 +88,23 @@ def _score_fault(expected: Sequence[ExpectedFault], accused: Sequence[Accusation
 def _score_no_fault(expected: Expected, verdict: Mapping[str, object]) -> Score:
     if verdict.get("outcome") != "no_fault":
         return _score(0.0, layer=False, kind=False, why="the evidence did not suffice")
-    explanation = verdict.get("explanation")
-    given = explanation.get("class") if isinstance(explanation, Mapping) else None
+    given = _explanation(verdict)
     if expected.explanation in (None, given):
         return _score(1.0, layer=True, kind=True, why="nobody accused, as it should be")
     return _score(0.5, layer=True, kind=False, why=f"explained by {given or 'nothing'}")
+
+
+def _explained_as(wanted: str | None, verdict: Mapping[str, object]) -> bool:
+    return (
+        wanted is not None
+        and verdict.get("outcome") == "no_fault"
+        and _explanation(verdict) == wanted
+    )
+
+
+def _explanation(verdict: Mapping[str, object]) -> str | None:
+    explanation = verdict.get("explanation")
+    return str(explanation.get("class")) if isinstance(explanation, Mapping) else None
 
 
 def _accused(verdict: Mapping[str, object]) -> list[Accusation]:

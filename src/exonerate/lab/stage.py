@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 
 from exonerate.core.ports import Progress
 from exonerate.errors import ExonerateError
 from exonerate.lab.model import fetch_model
+from exonerate.lab.parts import find_program, how_to_get
 from exonerate.lab.processes import Ready, RunningProgram, free_ports, start_program
 from exonerate.lab.scenario import (
     HOST,
@@ -48,6 +49,8 @@ class Stage:
     programs: Mapping[str, RunningProgram]
     client_argv: tuple[str, ...]
     client_environ: Mapping[str, str]
+    client_prefix: tuple[str, ...] = ()
+    """What a command begins with that is to stand where the client stands."""
 
     @property
     def entry_url(self) -> str:
@@ -56,8 +59,10 @@ class Stage:
 
 
 def missing(scenario: Scenario) -> list[str]:
-    """What this host lacks for a scenario: programs, or root."""
-    lacking = [name for name in scenario.needs if shutil.which(name) is None]
+    """What this host lacks for a scenario: programs, the real engine, or root."""
+    lacking = [name for name in scenario.needs if find_program(name) is None]
+    if any(part.kind == "llamacpp" for part in scenario.part) and not find_spec("xllamacpp"):
+        lacking.append("xllamacpp")
     if scenario.needs_root and os.geteuid() != 0:
         lacking.append("root")
     return lacking
@@ -75,7 +80,7 @@ def staged(template: Template, *, seed: int, folder: Path, progress: Progress) -
     if lacking:
         raise ExonerateError(
             f"scenario {scenario.id} needs {', '.join(lacking)}",
-            "install what is missing, or choose scenarios with `exonerate lab list`",
+            "; ".join(how_to_get(name) for name in lacking),
         )
     addresses = template.addresses
     urls = {name: f"http://{addresses.get(name, HOST)}:{port}" for name, port in ports.items()}
@@ -104,7 +109,8 @@ def staged(template: Template, *, seed: int, folder: Path, progress: Progress) -
             urls=urls,
             programs=programs,
             client_argv=_client_argv(scenario),
-            client_environ={"OPENAI_BASE_URL": f"{urls[scenario.part[0].name]}/v1"},
+            client_environ=_client_environ(scenario, urls),
+            client_prefix=_client_prefix(scenario, folder),
         )
 
 
@@ -166,6 +172,8 @@ class _Starting:
         argv = self._argv(part)
         if part.namespace is not None:
             argv = ["ip", "netns", "exec", part.namespace, *argv]
+        if part.cpu is not None:
+            argv = ["taskset", "-c", str(part.cpu), *argv]
         if part.open_files:
             argv = ["/bin/sh", "-c", f'ulimit -n {part.open_files} && exec "$@"', "sh", *argv]
         with start_program(
@@ -191,7 +199,8 @@ class _Starting:
             case "program":
                 for name, text in part.files.items():
                     (self.folder / name).write_text(text)
-                return list(part.argv)
+                program, *arguments = part.argv
+                return [find_program(program) or program, *arguments]
 
     def _llamacpp(self, part: Part, port: str) -> list[str]:
         model = fetch_model(None, self.progress)
@@ -291,6 +300,22 @@ def _client_argv(scenario: Scenario) -> tuple[str, ...]:
         *("--growth-words", _words(victim.get("growth_tokens", 150))),
         *(client.options if client is not None else ()),
     )
+
+
+def _client_environ(scenario: Scenario, urls: Mapping[str, str]) -> dict[str, str]:
+    exported = scenario.client.environ if scenario.client is not None else {}
+    return {"OPENAI_BASE_URL": f"{urls[scenario.part[0].name]}/v1", **exported}
+
+
+def _client_prefix(scenario: Scenario, folder: Path) -> tuple[str, ...]:
+    """A view of the file system in which names are asked for at the scenario's own server."""
+    if scenario.names_at is None:
+        return ()
+    resolver = folder / "resolv.conf"
+    # More patience than any delay of ours, or the C library would ask a second time.
+    resolver.write_text(f"nameserver {scenario.names_at}\noptions timeout:15 attempts:1\n")
+    script = 'mount --bind "$1" /etc/resolv.conf && shift && exec "$@"'
+    return ("unshare", "--mount", "/bin/sh", "-c", script, "sh", str(resolver))
 
 
 def _words(tokens: object) -> str:

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from statistics import median
 
 from rich.table import Table
 from rich.text import Text
 
-from exonerate.core.json_types import JsonObject
+from exonerate.core.json_types import Json, JsonObject
 from exonerate.report.terminal import as_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabRun:
-    """One scenario with one seed, played and scored. `timers_s` are the scenario's own waits."""
+    """One scenario with one seed, played and scored. `timers_s` are the scenario's own waits.
+
+    `code` and `file` are digests of the deciding code and of the scenario's file: a row whose
+    digests are not today's is stale. `wall_s` includes putting the scenario up.
+    """
 
     scenario: str
     seed: int
@@ -30,46 +34,96 @@ class LabRun:
     why: str
     elapsed_s: float
     timers_s: float
+    commit: str = ""
+    code: str = ""
+    file: str = ""
+    wall_s: float = 0.0
+    confidence: float | None = None
+    details_off: list[str] = field(default_factory=list)
     paragraph: str = ""
 
+    @property
+    def wanted(self) -> str:
+        """The class or explanation that was to be found."""
+        return self.explanation or self.expected
 
-def lab_json(runs: Sequence[LabRun]) -> JsonObject:
-    """`exonerate.lab/1`: the runs, the confusion counts and the summary."""
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotRun:
+    """A scenario that was not played, or broke, and what can be done about it."""
+
+    scenario: str
+    seed: int | None
+    why: str
+    hint: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabReport:
+    """Everything that is reported; `stale` names the runs of other code or another file."""
+
+    runs: Sequence[LabRun]
+    not_run: Sequence[NotRun] = ()
+    stale: frozenset[tuple[str, int]] = frozenset()
+
+
+def lab_json(report: LabReport) -> JsonObject:
+    """`exonerate.lab/1`: the runs, the confusion counts, the score, and what was not run."""
+    runs: list[Json] = [
+        {**asdict(run), "stale": (run.scenario, run.seed) in report.stale} for run in report.runs
+    ]
     return {
         "schema": "exonerate.lab/1",
-        "summary": _summary(runs),
-        "confusion": _confusion(runs),
-        "runs": [asdict(run) for run in runs],
+        "summary": summary(report.runs),
+        "confusion": {wanted: dict(row) for wanted, row in confusion(report.runs).items()},
+        "runs": runs,
+        "not_run": [asdict(item) for item in report.not_run],
     }
 
 
-def lab_text(runs: Sequence[LabRun], *, width: int = 100, colour: bool = False) -> str:
+def lab_text(report: LabReport, *, width: int = 100, colour: bool = False) -> str:
     """One line a scenario, and the summary below."""
     table = Table("scenario", "expected", "said (runs)", "points", "median s")
-    for scenario in dict.fromkeys(run.scenario for run in runs):
-        own = [run for run in runs if run.scenario == scenario]
-        said: dict[str, int] = {}
-        for run in own:
-            said[run.got] = said.get(run.got, 0) + 1
+    for scenario in dict.fromkeys(run.scenario for run in report.runs):
+        own = [run for run in report.runs if run.scenario == scenario]
         style = "bad" if any(run.false_accusation for run in own) else ""
         table.add_row(
             scenario,
-            own[0].explanation or own[0].expected,
-            Text(", ".join(f"{what} ({count})" for what, count in said.items()), style),
+            own[0].wanted,
+            Text(said(own), style),
             f"{sum(run.points for run in own):g} of {len(own)}",
             f"{median(run.elapsed_s for run in own):.0f}",
         )
-    summary = _summary(runs)
-    text = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in summary.items())
-    return as_text(table, text, width=width, colour=colour)
+    parts: list[Table | str] = [table] if report.runs else []
+    parts.append(summary_text(report.runs))
+    if report.stale:
+        parts.append(f"{len(report.stale)} of the runs are of other code or scenario files")
+    parts += [not_run_line(item) for item in report.not_run]
+    return as_text(*parts, width=width, colour=colour)
 
 
-def _summary(runs: Sequence[LabRun]) -> JsonObject:
+def said(runs: Sequence[LabRun]) -> str:
+    """What was said about a scenario, with counts where there were several answers."""
+    counts: dict[str, int] = {}
+    for run in runs:
+        counts[run.got] = counts.get(run.got, 0) + 1
+    return ", ".join(f"{what} ({count})" for what, count in counts.items())
+
+
+def not_run_line(item: NotRun) -> str:
+    """One line about a scenario that was not played."""
+    seed = "" if item.seed is None else f" seed {item.seed}"
+    return f"not run: {item.scenario}{seed}: {item.why}; {item.hint}"
+
+
+def summary(runs: Sequence[LabRun]) -> JsonObject:
+    """The figures of all runs together; shares are fractions, `none` where there is nothing."""
     solvable = [run for run in runs if run.expected not in ("no_fault", "insufficient_evidence")]
     innocent = [run for run in runs if run.expected == "no_fault"]
     return {
         "runs": len(runs),
         "points": sum(run.points for run in runs),
+        "score": round(sum(run.points for run in runs) / len(runs), 3) if runs else None,
         "false_accusations": sum(run.false_accusation for run in runs),
         "right_layer": _share([run.right_layer for run in solvable]),
         "right_class": _share([run.right_class for run in solvable]),
@@ -78,10 +132,30 @@ def _summary(runs: Sequence[LabRun]) -> JsonObject:
     }
 
 
-def _confusion(runs: Sequence[LabRun]) -> JsonObject:
+def summary_text(runs: Sequence[LabRun]) -> str:
+    """The figures in one line."""
+    figures = summary(runs)
+    if not runs:
+        return "no runs"
+    words = [
+        f"{len(runs)} runs: {figures['points']:g} points of {len(runs)}",
+        f"false accusations {figures['false_accusations']}",
+    ]
+    for name, text in (
+        ("right_layer", "right layer"),
+        ("right_class", "right class"),
+        ("no_fault_answered_so", "nobody rightly accused"),
+    ):
+        share = figures[name]
+        words += [f"{text} {share:.0%}"] if isinstance(share, float) else []
+    return f"{', '.join(words)}, median {figures['median_s']} s"
+
+
+def confusion(runs: Sequence[LabRun]) -> dict[str, dict[str, int]]:
+    """How often each expected class or explanation was answered by what."""
     counts: dict[str, dict[str, int]] = {}
     for run in runs:
-        row = counts.setdefault(run.explanation or run.expected, {})
+        row = counts.setdefault(run.wanted, {})
         row[run.got] = row.get(run.got, 0) + 1
     return counts
 

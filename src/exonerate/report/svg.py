@@ -67,6 +67,14 @@ class Drawing:
             )
         )
 
+    def turned_text(self, x: float, y: float, text: str, degrees: float, css: str = "") -> None:
+        """A line of text that begins at the point and is turned around it."""
+        self._parts.append(
+            Markup('<text transform="translate({} {}) rotate({})" class="{}">{}</text>').format(
+                _short(x), _short(y), _short(degrees), css, text
+            )
+        )
+
     def done(self, height: float) -> Markup:
         """The picture as markup."""
         head = Markup(

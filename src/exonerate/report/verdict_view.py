@@ -27,7 +27,12 @@ _DETAIL_WORDS = {
     "total_s": "after {} s in all",
     "period_s": "every {} s",
     "phase_s": "at second {} of the period",
-    "request_bytes": "with requests of {} bytes",
+    "depends_on": "depends on {}",
+    "request_bytes": "with bodies of {} bytes",
+    "age_s": "on connections of {} s",
+    "idle_before_s": "after {} s of silence",
+    "idle_s_between": "the threshold lies at {} s",
+    "total_s_between": "the threshold lies at {} s",
     "prompt_tokens": "with prompts of {} tokens",
     "batch": "at batch {}",
     "peer": "towards {}",
@@ -214,6 +219,8 @@ def _details(details: JsonObject) -> tuple[str, ...]:
 
 
 def _detail_value(value: Json) -> str:
+    if isinstance(value, Mapping) and value.keys() == {"largest_ok", "smallest_bad"}:
+        return _threshold(value)
     if isinstance(value, Mapping):
         return listed(
             [f"{visible(key, 60)}: {visible(inner, 200)}" for key, inner in value.items()]
@@ -223,6 +230,14 @@ def _detail_value(value: Json) -> str:
     if isinstance(value, float):
         return f"{value:g}"
     return visible(value, 200)
+
+
+def _threshold(value: JsonObject) -> str:
+    """`more than 4096 (4100 failed)`: what went well, and the least that did not."""
+    largest_ok, smallest_bad = value["largest_ok"], value["smallest_bad"]
+    if largest_ok is None:
+        return f"{_detail_value(smallest_bad)} and less"
+    return f"more than {_detail_value(largest_ok)} ({_detail_value(smallest_bad)} failed)"
 
 
 def _cleared(entry: JsonObject) -> ClearedView:

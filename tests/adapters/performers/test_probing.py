@@ -81,7 +81,7 @@ def session(name: str, port: int, *, rounds: int, deadline_s: float = 10.0) -> P
 async def play(scene: Scene) -> Sequence[Event]:
     """Play one scene with real performers."""
     performers: dict[type[Activity], Performer] = {
-        ProbeSession: ProbePerformer(Path("/"), {}, ()),
+        ProbeSession: ProbePerformer(Path("/"), {}, (), links={}),
         WatchSockets: SocketPerformer(),
     }
     return await ScenePlayer(clock=SystemClock(), performers=performers).play(scene, silent)

@@ -187,6 +187,9 @@ def test_planted_secret_is_found_in_any_text(
 def test_hash_of_an_output_is_hashed_with_the_key() -> None:
     """Equal outputs stay recognisable, but nobody can try guesses on a plain SHA-256."""
     facts: JsonObject = {"content": {"text_sha256": "ab" * 32, "text_characters": 12}}
+    beginnings: JsonObject = {"content": {"text_prefixes": ["ab" * 8, "cd" * 8]}}
+    keyed = [REDACTOR.secret("ab" * 8), REDACTOR.secret("cd" * 8)]
+    assert REDACTOR.body(beginnings) == {"content": {"text_prefixes": keyed}}
     safe = REDACTOR.body(facts)
     assert safe == {"content": {"text_sha256": REDACTOR.secret("ab" * 32), "text_characters": 12}}
     blob: JsonObject = {"sha256": "ab" * 32}

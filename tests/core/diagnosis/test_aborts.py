@@ -1,7 +1,9 @@
 """Whether the engine stops for a client that left, from its counters."""
 
+from typing import Any
+
 import pytest
-from tests.support.world import PATH, World, record, start_records
+from tests.support.world import PATH, SILENT, Load, World, locate_in, record, start_records
 
 from exonerate.core.deployment.parse import parse_deployment
 from exonerate.core.diagnosis.aborts import aborts
@@ -16,8 +18,13 @@ from exonerate.core.wire.exchange_json import exchange_to_json
 NS = 1_000_000_000
 
 
-def observed(running_after: dict[str, float]) -> dict[str, str]:
-    """What aborts at each hop show, given how many run on the engine after each of them."""
+def observed(
+    running_after: dict[str, float], kv: tuple[float, float, float] | None = None
+) -> dict[str, str]:
+    """What aborts at each hop show, given how many run on the engine after each of them.
+
+    `kv` is the share of the cache in use before, during and after.
+    """
     deployment = parse_deployment(PATH, path="test", folder="/")
     scene = abort_scene(deployment, 2, 1)
     events: list[Event] = []
@@ -38,10 +45,13 @@ def observed(running_after: dict[str, float]) -> dict[str, str]:
             given_up="deadline",
         )
         events.append(Event(f"abort@{hop}", begun + NS, "exchange", exchange_to_json(exchange)))
-        for tenth in range(2, 40):
+        for tenth in range(-3, 40):
             at = begun + tenth * NS // 10
-            running = 1.0 if at <= begun + NS else after
-            data: JsonObject = {"hop": "engine", "values": {"running": running}}
+            during = begun < at <= begun + NS
+            values = {"running": 1.0 if during else after if tenth > 0 else 0.0}
+            if kv is not None:
+                values["kv_usage"] = kv[0] if tenth <= 0 else kv[1] if during else kv[2]
+            data: JsonObject = {"hop": "engine", "values": values}
             events.append(Event("counters@engine/abort", at, "metrics", data))
     records = start_records(World(lambda _: None))  # type: ignore[arg-type,return-value]  # unused
     records.append(record(records, "scene_planned", {"scene": scene_to_json(scene)}))
@@ -60,7 +70,31 @@ def test_the_count_of_running_requests_tells_whether_it_stopped(after: float, va
 
 def test_a_hop_that_does_not_pass_the_leaving_on_differs_from_what_lies_past_it() -> None:
     """Freed when left directly, kept when left through the box."""
-    seen = observed({"engine": 0.0, "inner": 0.0, "edge": 1.0})
+    seen = observed({"engine": 0.0, "edge": 1.0})
     assert seen["abort-through@edge"] == "kept"
     assert seen["abort-beyond@edge"] == "freed"
-    assert seen["abort-through@inner"] == "freed"
+
+
+@pytest.mark.parametrize(
+    ("kv", "abort", "held"),
+    [
+        ((0.1, 0.2, 0.1), "freed", "as-live"),
+        ((0.1, 0.2, 0.2), "leaked", "above-live"),
+        ((0.5, 0.6, 0.55), "freed", "as-live"),
+    ],
+)
+def test_cache_that_stays_taken_when_its_client_has_left_is_a_lost_slot(
+    kv: tuple[float, float, float], abort: str, held: str
+) -> None:
+    """The count of running requests falls, the cache does not."""
+    seen = observed({"engine": 0.0}, kv)
+    assert seen["abort-through@engine"] == abort
+    assert seen["slots-held@engine"] == held
+
+
+def test_a_full_cache_with_nothing_running_is_held_by_nobody() -> None:
+    """Requests wait for room that no live request takes: lost slots, and not a stuck scheduler."""
+    full: Any = locate_in(World(lambda _: SILENT, load=Load(running=0, waiting=9, kv_usage=1.0)))
+    assert [fault["class"] for fault in full["faults"]] == ["slot-leak"]
+    empty: Any = locate_in(World(lambda _: SILENT, load=Load(running=0, waiting=9, kv_usage=0.0)))
+    assert [fault["class"] for fault in empty["faults"]] == ["scheduler-stuck"]

@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import gzip
+from collections.abc import Callable
+from functools import partial
 
+import brotli
 import pytest
+from backports import zstd
 
 from exonerate.core.wire.answer import AnswerReader
+from exonerate.core.wire.coding import PLAIN_BYTES_MAX
 
 CHUNKED = b"HTTP/1.1 200 OK\r\n%sTransfer-Encoding: chunked\r\n\r\n"
 STREAM = CHUNKED % b"Content-Type: text/event-stream\r\n"
 WORD = b'data: {"choices":[{"delta":{"content":" a"}}]}\n\n'
 DONE = b"data: [DONE]\n\n"
+
+CODINGS: list[tuple[bytes, Callable[[bytes], bytes]]] = [
+    (b"gzip", gzip.compress),
+    (b"br", partial(brotli.compress, quality=1)),
+    (b"zstd", zstd.compress),
+]
 
 
 def chunk(content: bytes) -> bytes:
@@ -46,18 +57,54 @@ def test_a_page_instead_of_an_answer_is_named() -> None:
     assert "html-body" in reader.facts().defects
 
 
+def coded(name: bytes) -> bytes:
+    """The head of a stream in that coding."""
+    return STREAM.replace(b"\r\n\r\n", b"\r\nContent-Encoding: %s\r\n\r\n" % name)
+
+
 def test_an_unknown_coding_is_said_to_be_unreadable() -> None:
     """What cannot be undone is not judged, and it is said."""
-    reader, _ = read(STREAM.replace(b"\r\n\r\n", b"\r\nContent-Encoding: br\r\n\r\n"), chunk(b"x"))
+    reader, _ = read(coded(b"compress"), chunk(b"x"))
     assert reader.facts().defects == ("undecodable-coding",)
+    assert reader.unread is not None
+    assert "`compress`" in reader.unread
 
 
-def test_gzip_inside_chunks_is_undone() -> None:
-    """Coding and framing are undone in their order."""
-    head = STREAM.replace(b"\r\n\r\n", b"\r\nContent-Encoding: gzip\r\n\r\n")
-    reader, counts = read(head, chunk(gzip.compress(WORD * 3)), b"0\r\n\r\n")
+@pytest.mark.parametrize(("name", "compress"), CODINGS)
+def test_a_coding_inside_chunks_is_undone(name: bytes, compress: Callable[[bytes], bytes]) -> None:
+    """Coding and framing are undone in their order, before the answer is judged."""
+    body = compress(WORD * 3 + DONE)
+    reader, counts = read(coded(name), chunk(body[:20]), chunk(body[20:]), b"0\r\n\r\n")
     assert sum(counts) == 3
     assert reader.body_complete
+    assert reader.facts().done_seen
+    assert reader.facts().defects == ()
+
+
+@pytest.mark.parametrize(("name", "compress"), CODINGS)
+def test_a_coding_that_its_framing_cut_short_is_named(
+    name: bytes, compress: Callable[[bytes], bytes]
+) -> None:
+    """A regular last chunk after half a compressed body: somebody on the way lost the rest."""
+    body = compress(WORD * 3 + DONE)
+    reader, _ = read(coded(name), chunk(body[: len(body) // 2]), b"0\r\n\r\n")
+    assert reader.body_complete
+    assert "cut-coding" in reader.facts().defects
+
+
+def test_a_garbled_coding_is_told_from_one_that_is_not_known() -> None:
+    """Bytes that are not in the coding their head names were damaged on the way."""
+    reader, _ = read(coded(b"gzip"), chunk(b"this is no gzip at all"), b"0\r\n\r\n")
+    assert reader.facts().defects == ("invalid-coding",)
+    assert reader.unread is None
+
+
+@pytest.mark.parametrize(("name", "compress"), CODINGS)
+def test_a_bomb_is_not_read_to_its_end(name: bytes, compress: Callable[[bytes], bytes]) -> None:
+    """A few kilobytes that inflate to gigabytes cost a bounded time and are named."""
+    reader, _ = read(coded(name), chunk(compress(bytes(2 * PLAIN_BYTES_MAX))), b"0\r\n\r\n")
+    assert reader.body_complete
+    assert "oversized-body" in reader.facts().defects
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from exonerate.core.wire.code_words import code_word
 from exonerate.core.wire.content import ContentReader
 from exonerate.core.wire.dialects import Dialect, dialect_of_path
 from exonerate.core.wire.exchange import ContentFacts
@@ -195,3 +196,15 @@ def test_json_of_any_shape_never_raises(dialect: Dialect, value: Any) -> None:
 def test_the_path_names_the_dialect(path: str, dialect: str) -> None:
     """Each known endpoint has its dialect; an unknown one is read as chat."""
     assert dialect_of_path(path) == dialect
+
+
+def test_a_text_is_known_by_its_beginnings_and_counts_alone() -> None:
+    """However its words were cut into events, and without a word of it."""
+    word = code_word("a")
+    _, whole = read("chat", delta(content=f"{word} rain falls zqx on the hill"))
+    _, cut = read("chat", delta(content=f"{word} ra"), delta(content="in falls zqx on the hill"))
+    assert (whole.words, whole.odd_words, whole.code_words) == (7, 1, (word,))
+    assert whole.text_prefixes == cut.text_prefixes != ()
+    _, other = read("chat", delta(content=f"{word} rain falls zqx on a hill"))
+    assert (other.text_prefixes[0], other.words) == (whole.text_prefixes[0], whole.words)
+    assert other.text_prefixes[1] != whole.text_prefixes[1]

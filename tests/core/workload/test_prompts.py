@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exonerate.core.scene import PromptRecipe, RequestRecipe
-from exonerate.core.workload.prompts import chat_body
+from exonerate.core.wire.code_words import code_words_in
+from exonerate.core.workload.prompts import chat_body, own_code_word
 
 RECIPE = RequestRecipe(
     path="/v1/chat/completions",
@@ -96,3 +97,14 @@ def test_the_victims_own_body_is_sent_as_it_is() -> None:
 def test_a_body_that_is_no_json_is_sent_as_it_is() -> None:
     """A victim may send anything; it is not repaired."""
     assert chat_body(RECIPE, 3, template=b"{broken") == b"{broken"
+
+
+def test_a_prompt_with_a_code_word_opens_with_it_and_is_as_long_as_asked() -> None:
+    """Each salt has its own word, in every round of the conversation."""
+    first = replace(RECIPE, prompt=replace(RECIPE.prompt, salt="a", code_word=True))
+    other = replace(RECIPE, prompt=replace(RECIPE.prompt, salt="b", code_word=True))
+    for number in (1, 3):
+        text = body(first, number)["messages"][0]["content"]
+        assert code_words_in(text) == (own_code_word(first.prompt),)
+    assert own_code_word(first.prompt) != own_code_word(other.prompt)
+    assert abs(words(body(first)) - words(body())) <= 8

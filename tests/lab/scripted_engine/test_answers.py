@@ -6,11 +6,14 @@ import json
 
 import pytest
 
+from exonerate.core.wire.code_words import code_word
 from exonerate.lab.scripted_engine.answers import (
+    WORDS,
     WrongRequest,
     echoed,
     finish_reason,
     read_ask,
+    reworded,
     words_for,
 )
 
@@ -53,3 +56,19 @@ def test_words() -> None:
     assert len(list(words_for(ask, seed=1, limit=4))) == 4
     assert list(echoed(ask, limit=2)) == ["two", "three"]
     assert (finish_reason(ask, 9), finish_reason(ask, 4)) == ("length", "stop")
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_a_reworded_word_is_another_of_the_same_kind(word: str) -> None:
+    """No garbage: the words are exchanged among themselves."""
+    assert reworded(word) in WORDS
+    assert reworded(word) != word
+
+
+def test_a_code_word_comes_back_early_and_again() -> None:
+    """As an obedient model would say it."""
+    word = code_word("x")
+    prompt = json.dumps({"prompt": f"Your code word is {word}. Say it. one two"}).encode()
+    said = list(words_for(read_ask(prompt, chat=False), seed=1, limit=20))
+    assert said.count(word) >= 3
+    assert word in said[:3]

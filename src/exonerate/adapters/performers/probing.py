@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from exonerate.adapters.link import USUAL, Link
 from exonerate.adapters.player import ActivityFailed, Stage, is_background, seconds_since
 from exonerate.adapters.prober import StallWatch, play_session
 from exonerate.adapters.request import victim_body
@@ -26,14 +27,21 @@ class ProbePerformer:
         folder: where the victim's own request body lies.
         urls: hop name -> URL as the operator wrote it; a recorded scene may hold it redacted.
         headers: the victim's own headers, which no scene holds.
+        links: hop name -> how it is reached.
     """
 
     def __init__(
-        self, folder: Path, urls: Mapping[str, str], headers: tuple[tuple[str, str], ...]
+        self,
+        folder: Path,
+        urls: Mapping[str, str],
+        headers: tuple[tuple[str, str], ...],
+        *,
+        links: Mapping[str, Link],
     ) -> None:
         self._folder = folder
         self._urls = urls
         self._headers = headers
+        self._links = links
 
     async def __call__(self, activity: Activity, stage: Stage) -> None:
         """Send the rounds; a round that is given up or fails is an event, not an error."""
@@ -49,6 +57,7 @@ class ProbePerformer:
             stall=watch,
             give_up=run.give_up if trigger else None,
             body=victim_body(self._folder, activity.request.body_ref),
+            link=self._links.get(activity.hop, USUAL),
         )
         if not run.last_was_complete:
             raise ActivityFailed("a round did not complete")

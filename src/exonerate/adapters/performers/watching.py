@@ -8,10 +8,11 @@ from collections.abc import Mapping
 from exonerate.adapters.http_get import get_page
 from exonerate.adapters.player import Stage
 from exonerate.adapters.process_sockets import processes_listening_on, socket_inodes
+from exonerate.adapters.process_table import ProcessIdentity, identity_of, is_alive
 from exonerate.adapters.sockets import SocketRow, tcp_sockets
 from exonerate.core.instant import NS_PER_S
-from exonerate.core.json_types import JsonObject
-from exonerate.core.ports import CounterReader, Page
+from exonerate.core.json_types import Json, JsonObject
+from exonerate.core.ports import CounterReader, Page, PageReader
 from exonerate.core.scene import Activity, SampleMetrics, WatchSockets
 
 METRICS_TIMEOUT_S = 2.0
@@ -23,11 +24,15 @@ class MetricsPerformer:
     Args:
         read_counters: knows the series of engines.
         urls: hop name -> metrics URL as the operator wrote it.
+        get: how a page is had.
     """
 
-    def __init__(self, read_counters: CounterReader, urls: Mapping[str, str]) -> None:
+    def __init__(
+        self, read_counters: CounterReader, urls: Mapping[str, str], *, get: PageReader = get_page
+    ) -> None:
         self._read_counters = read_counters
         self._urls = urls
+        self._get = get
 
     async def __call__(self, activity: Activity, stage: Stage) -> None:
         """One ``metrics`` event for each reading, also where the page does not answer."""
@@ -37,7 +42,7 @@ class MetricsPerformer:
             if number > 0:
                 await asyncio.sleep(activity.every_s)
             asked_ns = stage.clock.now()
-            page = await get_page(url, timeout_s=METRICS_TIMEOUT_S)
+            page = await self._get(url, timeout_s=METRICS_TIMEOUT_S)
             age_s = (stage.clock.now() - asked_ns) / NS_PER_S
             stage.emit(activity.name, "metrics", self._reading(activity, page, age_s))
 
@@ -55,22 +60,36 @@ class SocketPerformer:
     async def __call__(self, activity: Activity, stage: Stage) -> None:
         """One ``sockets`` event for each reading; a single one where the kernel refuses."""
         assert isinstance(activity, WatchSockets)
-        owners = await asyncio.to_thread(processes_listening_on, activity.port)
-        before: list[JsonObject] | None = None
+        owners = await _owners(activity.port)
+        seen_once = bool(owners)
+        before: JsonObject = {}
         for number in range(activity.count):
             if number > 0:
                 await asyncio.sleep(activity.every_s)
+            if seen_once and not (owners and all(map(is_alive, owners))):
+                # A process that is started again has another identity, whatever its pid.
+                owners = await _owners(activity.port)
             try:
-                rows = _rows(activity.port, owners)
+                rows = _rows(activity.port, [owner.pid for owner in owners])
             except OSError as error:
                 data: JsonObject = {"hop": activity.hop, "rows": None, "error": str(error)}
                 stage.emit(activity.name, "sockets", data)
                 return
-            seen: JsonObject = {"hop": activity.hop, "same": True}
-            if rows != before:
-                seen = {"hop": activity.hop, "rows": rows, "process_seen": bool(owners)}
-            stage.emit(activity.name, "sockets", seen)
-            before = rows
+            seen: JsonObject = {
+                "hop": activity.hop,
+                "rows": rows,
+                "process_seen": bool(owners),
+                "processes": [f"{owner.pid}:{owner.start_ticks}" for owner in owners],
+            }
+            same: JsonObject = {"hop": activity.hop, "same": True}
+            stage.emit(activity.name, "sockets", same if seen == before else seen)
+            before = seen
+
+
+async def _owners(port: int) -> list[ProcessIdentity]:
+    """The processes that listen on the port, as far as they can be seen."""
+    pids = await asyncio.to_thread(processes_listening_on, port)
+    return [identity for pid in pids if (identity := identity_of(pid)) is not None]
 
 
 def _rows(port: int, owners: list[int]) -> list[JsonObject]:
@@ -93,9 +112,10 @@ def _shown(row: SocketRow, *, up: bool) -> JsonObject:
     """What the diagnosis reads of a row; a scene holds hundreds of them.
 
     `up`: the socket belongs to the hop's own process and leads onwards. `accepted` is False for
-    a connection that the kernel has taken and no program has.
+    a connection that the kernel has taken and no program has. What changes with every reading is
+    shown only of a connection whose segments nobody answers.
     """
-    return {
+    shown: dict[str, Json] = {
         "up": up,
         "peer": f"{row.peer}:{row.peer_port}" if up else None,
         "accepted": row.inode != 0 or row.state == "TIME_WAIT",
@@ -107,3 +127,14 @@ def _shown(row: SocketRow, *, up: bool) -> JsonObject:
         "unread_bytes": row.unread_bytes,
         "retransmits": row.retransmits,
     }
+    if row.in_a_row or row.lost:
+        shown |= {
+            "unsent_bytes": row.unsent_bytes,
+            "unacked": row.unacked,
+            "in_a_row": row.in_a_row,
+            "lost": row.lost,
+            "rtt_s": row.rtt_s,
+            # In whole seconds, so that most readings are the same as the one before.
+            "last_ack_age_s": int(row.last_ack_age_s or 0),
+        }
+    return shown

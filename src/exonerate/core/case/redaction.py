@@ -48,7 +48,9 @@ PROMPT_KEYS: frozenset[str] = frozenset(
 )
 """Keys whose values are what users wrote or what the model answered: never kept in clear."""
 
-TEXT_HASH_KEYS: frozenset[str] = frozenset({"text_sha256", "prompt_sha256", "output_sha256"})
+TEXT_HASH_KEYS: frozenset[str] = frozenset(
+    {"text_sha256", "text_prefixes", "prompt_sha256", "output_sha256"}
+)
 """Plain hashes of such texts: anybody could try guesses on them, so the key hashes them again."""
 
 _CONTENT_FACTS = frozenset(field.name for field in fields(ContentFacts))
@@ -165,6 +167,8 @@ class Redactor:
         sounds_secret = name in TEXT_HASH_KEYS or _SECRET_KEY.fullmatch(name) is not None
         if sounds_secret and isinstance(value, str):
             return self.secret(_as_text(value))
+        if name in TEXT_HASH_KEYS and isinstance(value, Sequence):
+            return [self.secret(_as_text(item)) for item in value]
         return self._value(value)
 
     def _is_clear(self, variable: str) -> bool:

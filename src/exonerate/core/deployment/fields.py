@@ -177,6 +177,8 @@ HOP_FIELDS: FieldTable = {
     "health": FieldRule(url_problem),
     "log": FieldRule(_is_text),
     "tap": FieldRule(url_problem),
+    "http": FieldRule(_one_of("1.1", "2", "auto")),
+    "ca": FieldRule(_is_text),
     "behind": FieldRule(_is_text_or_list, _names),
 }
 VICTIM_FIELDS: FieldTable = {

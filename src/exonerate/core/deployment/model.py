@@ -11,6 +11,7 @@ Role: TypeAlias = Literal["proxy", "router", "prefill", "decode", "engine"]
 KnobForm: TypeAlias = Literal[
     "export", "flag", "environment-file", "unit-environment", "toml", "yaml", "json"
 ]
+HttpVersion: TypeAlias = Literal["1.1", "2", "auto"]
 KnobValue: TypeAlias = str
 """Values are text, as they stand in the file; `512` in TOML is read as "512"."""
 
@@ -31,6 +32,8 @@ class Hop:
     health: str | None = None
     log: str | None = None
     tap: str | None = None
+    http: HttpVersion = "1.1"
+    ca: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlsplit
+
 from exonerate.core.deployment.model import Deployment, Hop
 
 ENGINE_ROLES = ("engine", "prefill", "decode")
@@ -10,6 +12,12 @@ ENGINE_ROLES = ("engine", "prefill", "decode")
 def hop_named(deployment: Deployment, name: str) -> Hop:
     """The hop of that name; it is there, since the deployment has been checked."""
     return next(hop for hop in deployment.hops if hop.name == name)
+
+
+def hop_port(hop: Hop) -> int:
+    """The port that requests to the hop go to."""
+    parts = urlsplit(hop.url)
+    return parts.port or (443 if parts.scheme == "https" else 80)
 
 
 def beyond(deployment: Deployment, name: str) -> tuple[Hop, ...]:

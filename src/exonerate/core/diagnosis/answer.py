@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from exonerate.core.deployment.model import Hop
 from exonerate.core.deployment.topology import beyond, hop_named, is_engine, next_hops
 from exonerate.core.diagnosis.details import fault_details
@@ -9,6 +11,7 @@ from exonerate.core.diagnosis.judgement import Judgement
 from exonerate.core.diagnosis.observables import is_victim_shaped
 from exonerate.core.diagnosis.posterior import Rating
 from exonerate.core.diagnosis.timeline import timeline
+from exonerate.core.diagnosis.walks import walk_details
 from exonerate.core.diagnosis.wording import (
     clean_tries_sentence,
     not_examined,
@@ -24,11 +27,16 @@ CONFIDENCE_MAX = 0.99
 SUSPECTS_SHOWN_MAX = 12
 
 
-def locate_answer(judgement: Judgement, outcome: str) -> JsonObject:
-    """The whole answer of `locate --json`."""
-    faults = [_fault(judgement)] if outcome == "fault" else []
+def locate_answer(
+    judgement: Judgement, outcome: str, found: Sequence[Judgement] = ()
+) -> JsonObject:
+    """The whole answer of `locate --json`; `found` are the judgements that convict, if any do."""
+    faults = [_fault(one) for one in found]
     explanation = _explanation(judgement) if outcome == "no_fault" else None
-    cleared = _cleared(judgement, outcome)
+    cleared = _cleared(_innermost(found) if found else judgement, outcome)
+    observations = list(judgement.observations)
+    known = {o.id for o in observations}
+    observations += [o for one in found for o in one.top.predicted if o.id not in known]
     answer: dict[str, Json] = {
         "schema": SCHEMA,
         "outcome": outcome,
@@ -36,16 +44,27 @@ def locate_answer(judgement: Judgement, outcome: str) -> JsonObject:
         "explanation": explanation,
         "cleared": cleared,
         "not_examined": list(not_examined(judgement.facts, judgement.deployment)),
-        "next": list(suggestions(judgement, outcome)),
+        "next": _next(judgement, outcome, found),
         "elapsed_s": round(judgement.facts.elapsed_s, 3),
-        "observations": [{"id": o.id, "text": observation_text(o)} for o in judgement.observations],
+        "observations": [{"id": o.id, "text": observation_text(o)} for o in observations],
         "suspects": [_suspect_row(r) for r in judgement.ratings[:SUSPECTS_SHOWN_MAX]],
         "none_of_these": round(judgement.none_of_these, 4),
         "timeline": list(timeline(judgement.facts)),
         "requests_sent": sum(len(s.rounds) for s in judgement.facts.sessions),
     }
-    answer["paragraph"] = paragraph(judgement, outcome, answer)
+    said = [paragraph(one, outcome, answer) for one in found or [judgement]]
+    answer["paragraph"] = " And another one: ".join(said)
     return answer
+
+
+def _innermost(found: Sequence[Judgement]) -> Judgement:
+    return min(found, key=lambda one: len(beyond(one.deployment, one.top.suspect.hop)))
+
+
+def _next(judgement: Judgement, outcome: str, found: Sequence[Judgement]) -> list[Json]:
+    """What to do for each fault; what they have in common stands once."""
+    steps = [step for one in found or [judgement] for step in suggestions(one, outcome)]
+    return list(dict.fromkeys(steps))
 
 
 def _fault(judgement: Judgement) -> JsonObject:
@@ -57,7 +76,10 @@ def _fault(judgement: Judgement) -> JsonObject:
         "layer": layer,
         "hops": hops,
         "class": suspect_class.slug,
-        "details": fault_details(judgement.facts, hop.name, suspect_class),
+        "details": {
+            **fault_details(judgement),
+            **walk_details(judgement.facts, judgement.deployment, suspect_class.slug),
+        },
         "confidence": round(min(CONFIDENCE_MAX, rating.posterior), 4),
         "evidence": [o.id for o in rating.predicted],
         "mechanism": suspect_class.mechanism,
@@ -68,6 +90,8 @@ def _fault(judgement: Judgement) -> JsonObject:
 def _place(judgement: Judgement, hop: Hop) -> tuple[str, list[str]]:
     """The layer and hops to name: a box only when both of its faces were seen (rule R1)."""
     suspect_class = judgement.top.suspect.suspect_class
+    if suspect_class.layer == "network":
+        return "network", _stretch(judgement, hop)
     if is_engine(hop) and suspect_class.slug != "stale-reuse":
         return suspect_class.layer, [hop.name]
     faces_seen = any(
@@ -81,6 +105,17 @@ def _place(judgement: Judgement, hop: Hop) -> tuple[str, list[str]]:
     if suspect_class.layer in ("proxy", "router", "boundary"):
         return "boundary", [hop.name, *(h.name for h in next_hops(judgement.deployment, hop.name))]
     return suspect_class.layer, [hop.name]
+
+
+def _stretch(judgement: Judgement, hop: Hop) -> list[str]:
+    """The two ends of the way on which the network is at fault.
+
+    A class that foretells what the hop's own connections onwards show lies past the hop; the other
+    ones lie on the way to it, from here or from the hop before.
+    """
+    if "onward-delivered" in judgement.top.suspect.suspect_class.predicts:
+        return [hop.name, *(h.name for h in next_hops(judgement.deployment, hop.name))]
+    return [*(hop.behind or ("client",)), hop.name]
 
 
 def _explanation(judgement: Judgement) -> JsonObject | None:

@@ -88,7 +88,7 @@ def read_state(facts: Facts, session: Session, deployment: Deployment) -> str | 
     round_ = session.waiting
     if round_ is None or round_.outcome != "hang" or round_.exchange.connection.local_port is None:
         return None
-    port = _port(hop_named(deployment, session.hop))
+    port = hop_port(hop_named(deployment, session.hop))
     mine = round_.exchange.connection.local_port
     late = [s for s in _during(facts, session.scene, session.hop, round_) if s.rows is not None]
     rows = [
@@ -101,7 +101,7 @@ def read_state(facts: Facts, session: Session, deployment: Deployment) -> str | 
         return None
     if all(row.get("accepted") is False for row in rows):
         return "not-accepted"
-    unread = min(_number(row.get("unread_bytes")) for row in rows)
+    unread = min(number_of(row.get("unread_bytes")) for row in rows)
     return "unread" if unread > 0 else "read"
 
 
@@ -220,15 +220,15 @@ def _carried_more(
 def _known_peer(peer: str | None, deployment: Deployment | None) -> bool:
     if peer is None or deployment is None:
         return True
-    return any(peer.endswith(f":{_port(hop)}") for hop in deployment.hops)
+    return any(peer.endswith(f":{hop_port(hop)}") for hop in deployment.hops)
 
 
 def _onward(sample: SocketSample) -> dict[str, Carried]:
     """The onward sockets of the hop's process, by their own port."""
     return {
         str(row["local_port"]): Carried(
-            request=_number(row["sent_bytes"]),
-            answer=_number(row["received_bytes"]),
+            request=number_of(row["sent_bytes"]),
+            answer=number_of(row["received_bytes"]),
             peer=str(row.get("peer")),
         )
         for row in sample.rows or ()
@@ -241,14 +241,14 @@ def _connections(sample: SocketSample, hop: Hop, ours: frozenset[int]) -> dict[s
 
     Both ends of a connection show on one host; either end's counters will do.
     """
-    port = _port(hop)
+    port = hop_port(hop)
     found: dict[str, Carried] = {}
     for row in sample.rows or ():
         at_hop = row["local_port"] == port
-        client_port = _number(row["peer_port"] if at_hop else row["local_port"])
+        client_port = number_of(row["peer_port"] if at_hop else row["local_port"])
         if row.get("up") or client_port in ours or row["state"] == "LISTEN":
             continue
-        received, sent = _number(row["received_bytes"]), _number(row["sent_bytes"])
+        received, sent = number_of(row["received_bytes"]), number_of(row["sent_bytes"])
         request, answer = (received, sent) if at_hop else (sent, received)
         known = found.get(str(client_port), Carried())
         closed = row["state"] in ("TIME_WAIT", "CLOSE")
@@ -278,10 +278,12 @@ def _held_in_round(facts: Facts, scene: str, round_: Round, hop: Hop) -> str | N
     return "yes" if len({value for value in carried if value > 0}) >= 2 else "no"
 
 
-def _port(hop: Hop) -> int:
+def hop_port(hop: Hop) -> int:
+    """The port at which a hop listens."""
     parts = urlsplit(hop.url)
     return parts.port or (443 if parts.scheme == "https" else 80)
 
 
-def _number(value: object) -> int:
+def number_of(value: object) -> int:
+    """A counter of a row; 0 where the kernel gave none."""
     return value if isinstance(value, int) else 0

@@ -7,6 +7,7 @@ from itertools import pairwise
 from statistics import median
 
 from exonerate.core.diagnosis.facts import Round
+from exonerate.core.diagnosis.sense import FOREIGN, GARBLED
 from exonerate.core.instant import NS_PER_S, seconds_between
 
 REPEATS_MIN = 3
@@ -18,8 +19,9 @@ TOLERANCE_S, TOLERANCE_SHARE = 0.25, 0.08
 BEATS_MIN, BEAT_PARTS_MAX = 4, 3
 BEAT_TOLERANCE_S, PERIOD_S_MIN = 0.15, 2.0
 TRANSPORT_DEFECTS = frozenset(
-    {"invalid-utf8", "invalid-json", "framing-in-body", "duplicated-event", "text-after-finish"}
-)
+    {"invalid-utf8", "invalid-json", "framing-in-body", "duplicated-event", "text-after-finish",
+     "invalid-coding"}
+)  # fmt: skip
 
 
 def ended_by(round_: Round) -> str:
@@ -42,6 +44,15 @@ def silence_s(round_: Round) -> float:
     if exchange.arrivals_ms:
         last = exchange.begun_ns + int(exchange.arrivals_ms[-1] * 1e6)
     return seconds_between(last, exchange.ended_ns)
+
+
+def longest_silence_s(round_: Round) -> float:
+    """The longest time without a token that the round lived through, before the first included."""
+    arrivals = round_.exchange.arrivals_ms
+    if not arrivals:
+        return round_.total_s
+    gaps = (later - earlier for earlier, later in pairwise(arrivals))
+    return max(arrivals[0], *gaps) / 1000 if len(arrivals) > 1 else arrivals[0] / 1000
 
 
 def ended_after(rounds: Sequence[Round]) -> str | None:
@@ -94,10 +105,14 @@ def _on_beat(times: Sequence[float], period: float) -> bool:
 
 
 def defect_kind(rounds: Sequence[Round]) -> str | None:
-    """Whether what is wrong with the content is a token of a template or damage on the way."""
+    """What is wrong with the content: another's text, no text, a template's token, or bytes."""
     defects = {defect for round_ in rounds for defect in round_.exchange.content.defects}
     if not defects:
         return None
+    if FOREIGN in defects:
+        return "foreign"
+    if GARBLED in defects:
+        return "garbled"
     if defects & TRANSPORT_DEFECTS:
         return "transport"
     return "special-token" if "special-token" in defects else None

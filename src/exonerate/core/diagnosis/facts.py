@@ -12,11 +12,12 @@ we were interrupted, which says nothing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from exonerate.core.case.records import Record
+from exonerate.core.diagnosis.sense import FOREIGN, GARBLED, garbled, loops, with_text_defects
 from exonerate.core.instant import seconds_between
 from exonerate.core.json_types import JsonObject
 from exonerate.core.scene import Event, ProbeSession, Scene
@@ -31,8 +32,13 @@ Outcome: TypeAlias = Literal[
 
 CONTENT_FAULTS = frozenset(
     {"invalid-utf8", "invalid-json", "framing-in-body", "duplicated-event", "special-token",
-     "text-after-finish"}
+     "text-after-finish", "invalid-coding", FOREIGN, GARBLED}
 )  # fmt: skip
+UNREAD = frozenset({"undecodable-coding", "oversized-body"})
+"""What such an answer said is not known, so that nothing can be missed in it."""
+
+VICTIM_SHAPED = ("victim@", "control-")
+"""How the names of sessions begin that copy the victim: alone, or beside a varied one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +78,7 @@ class Session:
     @property
     def victim_shaped(self) -> bool:
         """Whether this session copied the victim, alone or as the control of a variation."""
-        return self.plan.name.startswith(("victim@", "control-"))
+        return self.plan.name.startswith(VICTIM_SHAPED)
 
     @property
     def failed(self) -> Round | None:
@@ -113,6 +119,23 @@ class SocketSample:
     rows: tuple[JsonObject, ...] | None
     process_seen: bool = False
     """Whether the hop's own process could be looked into, so that `up` rows are all there are."""
+    processes: tuple[str, ...] = ()
+    """Pid and start time of each process that listens at the hop, as far as it could be seen."""
+
+
+@dataclass(frozen=True, slots=True)
+class ControlSample:
+    """One try of the known-good control on this host."""
+
+    echo_ms: float
+    work_ms: float
+    work_cpu_ms: float
+    load: float
+    processors: int
+    steal: float | None
+    scene: str = ""
+    served: Mapping[int, tuple[float, float]] = field(default_factory=dict)
+    """By port: seconds that the processes behind it have run, and waited for a processor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +151,7 @@ class Facts:
     """Local ports of every connection that a probe of ours used."""
     began_ns: int
     ended_ns: int
+    controls: tuple[ControlSample, ...] = ()
 
     @property
     def elapsed_s(self) -> float:
@@ -142,6 +166,7 @@ def read_facts(records: Sequence[Record]) -> Facts:
     counters: list[CounterSample] = []
     sockets: list[SocketSample] = []
     stamps: list[int] = []
+    controls: list[ControlSample] = []
     for record in records:
         body = record.body
         if record.kind == "scene_planned":
@@ -154,15 +179,37 @@ def read_facts(records: Sequence[Record]) -> Facts:
             sessions.extend(_sessions(scene, events))
             counters.extend(_counters(scene.id, events))
             sockets.extend(_sockets(scene.id, events))
+            controls.extend(_controls(scene.id, events))
     return Facts(
         scenes=tuple(scenes.values()),
-        sessions=tuple(sessions),
+        sessions=tuple(_looping_marked(sessions)),
         counters=tuple(counters),
         sockets=_by_scene_and_hop(sockets),
         own_ports=_own_ports(sessions),
         began_ns=min(stamps, default=0),
         ended_ns=max(stamps, default=0),
+        controls=tuple(controls),
     )
+
+
+def _looping_marked(sessions: Sequence[Session]) -> list[Session]:
+    """The sessions again; an answer that loops is corrupt where all others were obedient."""
+    places = [
+        (s, number) for s, session in enumerate(sessions) for number in range(len(session.rounds))
+    ]
+    looping = {places[at] for at in loops([sessions[s].rounds[n].exchange for s, n in places])}
+    if not looping:
+        return list(sessions)
+    return [
+        replace(
+            session,
+            rounds=tuple(
+                Round(garbled(round_.exchange), "corrupt") if (s, n) in looping else round_
+                for n, round_ in enumerate(session.rounds)
+            ),
+        )
+        for s, session in enumerate(sessions)
+    ]
 
 
 def outcome_of(exchange: Exchange, stall_s: float | None, tokens_max: int = 0) -> Outcome:
@@ -189,7 +236,7 @@ def _outcome_of_answer(exchange: Exchange, stall_s: float | None, tokens_max: in
         whole = content.finish_reason is not None or 0 < tokens_max <= content.meaningful_events
         return "lost-ending" if whole and not content.done_seen else "cut"
     if not exchange.content.done_seen:
-        return "lost-ending"
+        return "unfinished" if UNREAD & set(content.defects) else "lost-ending"
     first = exchange.first_token_ns or exchange.ended_ns
     if stall_s is not None and seconds_between(exchange.begun_ns, first) > stall_s:
         return "slow"
@@ -211,8 +258,9 @@ def _sessions(scene: Scene, events: Sequence[Event]) -> list[Session]:
     rounds: dict[str, list[Round]] = {}
     for event in events:
         if event.kind == "exchange":
-            exchange = exchange_from_json(event.data)
-            tokens_max = plans[event.activity][0].request.max_tokens
+            plan = plans[event.activity][0]
+            exchange = with_text_defects(exchange_from_json(event.data), plan)
+            tokens_max = plan.request.max_tokens
             limit_s = stall_s.get(event.activity, default_stall_s)
             outcome = outcome_of(exchange, limit_s, tokens_max)
             rounds.setdefault(event.activity, []).append(Round(exchange, outcome))
@@ -239,10 +287,34 @@ def _counters(scene: str, events: Sequence[Event]) -> list[CounterSample]:
     return found
 
 
+def _controls(scene: str, events: Sequence[Event]) -> Iterator[ControlSample]:
+    for event in events:
+        if event.kind == "control":
+            steal = event.data.get("steal")
+            yield ControlSample(
+                echo_ms=_number(event.data["echo_ms"]),
+                work_ms=_number(event.data["work_ms"]),
+                work_cpu_ms=_number(event.data["work_cpu_ms"]),
+                load=_number(event.data["load"]),
+                processors=int(_number(event.data["processors"])),
+                steal=None if steal is None else _number(steal),
+                scene=scene,
+                served=_served(event.data.get("served", {})),
+            )
+
+
+def _served(value: object) -> dict[int, tuple[float, float]]:
+    return {
+        int(port): (_number(_object(times)["run_s"]), _number(_object(times)["wait_s"]))
+        for port, times in _object(value).items()
+    }
+
+
 def _sockets(scene: str, events: Sequence[Event]) -> list[SocketSample]:
     found: list[SocketSample] = []
     last: dict[str, tuple[JsonObject, ...] | None] = {}
     process: dict[str, bool] = {}
+    processes: dict[str, tuple[str, ...]] = {}
     for event in events:
         if event.kind != "sockets":
             continue
@@ -251,7 +323,9 @@ def _sockets(scene: str, events: Sequence[Event]) -> list[SocketSample]:
             rows = event.data.get("rows")
             last[hop] = tuple(_object(r) for r in _items(rows)) if rows is not None else None
             process[hop] = bool(event.data.get("process_seen"))
-        sample = SocketSample(scene, hop, event.at_ns, last.get(hop), process.get(hop, False))
+            processes[hop] = tuple(map(str, _items(event.data.get("processes", ()))))
+        seen, names = process.get(hop, False), processes.get(hop, ())
+        sample = SocketSample(scene, hop, event.at_ns, last.get(hop), seen, names)
         found.append(sample)
     return found
 
@@ -272,6 +346,11 @@ def _own_ports(sessions: Sequence[Session]) -> frozenset[int]:
         for round_ in session.rounds
         if round_.exchange.connection.local_port is not None
     )
+
+
+def _number(value: object) -> float:
+    assert isinstance(value, int | float)
+    return float(value)
 
 
 def _object(value: object) -> JsonObject:

@@ -7,15 +7,18 @@ everything else: engine counters, a new connection at the same hop, a new connec
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
 from exonerate.core.deployment.model import Deployment, Hop
-from exonerate.core.deployment.topology import beyond, probeable
+from exonerate.core.deployment.topology import beyond, hop_port, is_engine, probeable
+from exonerate.core.diagnosis.dependence import idle_border
 from exonerate.core.diagnosis.facts import Facts
 from exonerate.core.diagnosis.observables import is_victim_shaped
 from exonerate.core.scene import (
     Activity,
+    Control,
     ProbeSession,
     PromptRecipe,
     RequestRecipe,
@@ -41,11 +44,16 @@ SOCKET_PERIOD_S = 0.1
 WATCH_FIRST_S = 0.25
 """The sockets are read before the first request, so that its bytes can be told from older ones."""
 SOCKET_SAMPLES_MAX = 2000
-CONTENT_ROUNDS = 4
+CONTROL_TRIES_MAX = 200
+CONTENT_ROUNDS = 3
 ABORT_TOKENS = 600
-ABORT_AFTER_S = 1.5
-ABORT_TURN_S = 5.0
-"""An abort probe streams for `ABORT_AFTER_S`; then the counters are read until the next turn."""
+ABORT_ROUNDS, ABORT_ROUNDS_AT_ENGINE = 4, 2
+ABORT_AFTER_S, ABORT_PAUSE_S = 1.0, 1.7
+ABORT_TURN_S = ABORT_AFTER_S + ABORT_PAUSE_S
+ABORT_S = (ABORT_ROUNDS + ABORT_ROUNDS_AT_ENGINE + 1) * ABORT_TURN_S
+"""An abort probe streams for `ABORT_AFTER_S` and is silent until it comes again; hop after hop."""
+IDLE_RESOLUTION = 1.35
+"""The idle time at which failures begin is looked for until it is known this well (a ratio)."""
 THINK_FACTORS = (1.0, 0.5, 0.25, 1.0, 0.5, 0.25)
 """Idle time varies from scene to scene, so that a count of requests and an age come apart."""
 
@@ -61,6 +69,8 @@ class Shape:
     fresh_session_at: str | None
     fresh_rounds: int
     gentle: bool = False
+    think_s: float | None = None
+    """Idle time between rounds; by default it varies from scene to scene."""
 
 
 def next_shape(
@@ -82,6 +92,7 @@ def next_shape(
         fresh_session_at=fresh_session_at,
         fresh_rounds=2 * failing + 1 if failing else victim.rounds,
         gentle=gentle,
+        think_s=_think_s(facts, deployment),
     )
 
 
@@ -100,16 +111,30 @@ def victim_scene(deployment: Deployment, shape: Shape, seed: int) -> Scene:
     return Scene(
         id=f"victim-{shape.number}",
         why=_why(shape),
-        activities=(*watches, *sessions, *_crowd(deployment, hops, shape, seed), *extra),
+        activities=(
+            Control(
+                name="control",
+                count=CONTROL_TRIES_MAX,
+                ports=tuple(dict.fromkeys(hop_port(hop) for hop in deployment.hops)),
+            ),
+            *watches,
+            *sessions,
+            *_crowd(deployment, hops, shape, seed),
+            *extra,
+        ),
         triggers=tuple(triggers),
         time_limit_s=rounds * (victim.think_s + victim.deadline_s) + victim.deadline_s + 10.0,
     )
 
 
 def abort_scene(deployment: Deployment, number: int, seed: int) -> Scene:
-    """Leave a long stream in the middle, at each hop in turn, with the engine's counters read."""
-    hops = [hop for hop in reversed(deployment.hops) if probeable(hop)]
-    activities: list[Activity] = [
+    """Leave a long stream in the middle, at the engine and then at the entry of the whole path.
+
+    What every box on the way does with it shows in byte counters; the engine's counters are read.
+    """
+    takers = [hop for hop in deployment.hops if probeable(hop)]
+    hops = [takers[-1], takers[0]] if len(takers) > 1 else takers
+    counters: list[Activity] = [
         SampleMetrics(
             name=f"counters@{hop.name}/abort",
             hop=hop.name,
@@ -121,24 +146,26 @@ def abort_scene(deployment: Deployment, number: int, seed: int) -> Scene:
         for hop in deployment.hops
         if hop.metrics is not None
     ]
-    for place, hop in enumerate(hops):
-        activities.append(_abort(deployment, hop, number, seed, start_s=place * ABORT_TURN_S))
+    turns: list[ProbeSession] = []
+    for hop in hops:
+        turns.append(_abort(deployment, hop, number, seed, after=turns))
     # The last look needs time after the last abort.
-    last = hops[-1]
-    tail = _abort(deployment, last, number, seed, start_s=len(hops) * ABORT_TURN_S)
-    activities.append(replace(tail, name="abort-tail", deadline_s=0.1))
+    tail = _abort(deployment, hops[-1], number, seed, after=turns)
+    tail = replace(tail, name="abort-tail", rounds=1, deadline_s=0.1)
     return Scene(
         id=f"abort-{number}",
-        why="leave a long answer in the middle at every hop, and see whether the engine stops",
-        activities=tuple(activities),
-        time_limit_s=(len(hops) + 1) * ABORT_TURN_S + 10.0,
+        why="leave a long answer in the middle, at the engine and at the entry, and see who stops",
+        activities=(*counters, *(watch_of(hop) for hop in deployment.hops), *turns, tail),
+        time_limit_s=(len(hops) + 1) * ABORT_ROUNDS * ABORT_TURN_S + 10.0,
     )
 
 
 def content_scene(deployment: Deployment, number: int, seed: int) -> Scene:
     """The same questions at every hop, and twice at the innermost, to compare what they say."""
     hops = [hop for hop in deployment.hops if probeable(hop)]
-    asked = [(f"content@{hop.name}", hop) for hop in hops]
+    # The first to ask fills the prefix cache, and a cached prefix rounds in its own way.
+    asked = [(f"warm@{hops[-1].name}", hops[-1])]
+    asked.extend((f"content@{hop.name}", hop) for hop in hops)
     asked.append((f"content-again@{hops[-1].name}", hops[-1]))
     request = _request(deployment, seed, f"{number}-content")
     sessions = [
@@ -152,19 +179,21 @@ def content_scene(deployment: Deployment, number: int, seed: int) -> Scene:
             think_s=0.0,
             deadline_s=deployment.victim.deadline_s,
             start_s=WATCH_FIRST_S,
+            # One after the other: the load that we are ourselves must not change the texts.
+            once_over=tuple(earlier for earlier, _ in asked[:place]),
         )
-        for name, hop in asked
+        for place, (name, hop) in enumerate(asked)
     ]
     return Scene(
         id=f"content-{number}",
         why="ask the same questions at every hop, and compare the texts",
         activities=(*(watch_of(hop) for hop in deployment.hops), *sessions),
-        time_limit_s=CONTENT_ROUNDS * deployment.victim.deadline_s + 10.0,
+        time_limit_s=len(asked) * CONTENT_ROUNDS * deployment.victim.deadline_s + 10.0,
     )
 
 
 def _abort(
-    deployment: Deployment, hop: Hop, number: int, seed: int, *, start_s: float
+    deployment: Deployment, hop: Hop, number: int, seed: int, *, after: Sequence[ProbeSession]
 ) -> ProbeSession:
     request = _request(deployment, seed, f"{number}-abort-{hop.name}", growing=False)
     return ProbeSession(
@@ -172,11 +201,13 @@ def _abort(
         hop=hop.name,
         url=hop.url,
         request=replace(request, max_tokens=ABORT_TOKENS, stream=True),
-        rounds=1,
+        rounds=ABORT_ROUNDS_AT_ENGINE if is_engine(hop) else ABORT_ROUNDS,
         connection="fresh",
-        think_s=0.0,
+        think_s=ABORT_PAUSE_S,
         deadline_s=ABORT_AFTER_S,
-        start_s=start_s,
+        stop_after_failure=False,
+        start_s=ABORT_PAUSE_S if after else WATCH_FIRST_S,
+        once_over=tuple(session.name for session in after),
     )
 
 
@@ -205,7 +236,7 @@ def victim_session(deployment: Deployment, hop: Hop, shape: Shape, seed: int) ->
         request=_request(deployment, seed, f"{shape.number}-victim-{hop.name}"),
         rounds=shape.rounds,
         connection=victim.connection,
-        think_s=victim.think_s * factor,
+        think_s=victim.think_s * factor if shape.think_s is None else shape.think_s,
         deadline_s=victim.deadline_s,
         start_s=WATCH_FIRST_S,
     )
@@ -213,11 +244,21 @@ def victim_session(deployment: Deployment, hop: Hop, shape: Shape, seed: int) ->
 
 def _crowd(deployment: Deployment, hops: list[Hop], shape: Shape, seed: int) -> list[ProbeSession]:
     """The victim's other sessions at the same time, where it has a concurrency above 1."""
-    return [
-        replace(victim_session(deployment, hop, shape, seed), name=f"crowd@{hop.name}/{number}")
-        for hop in hops
-        for number in range(2, deployment.victim.concurrency + 1)
-    ]
+    others: list[ProbeSession] = []
+    for hop in hops:
+        session = victim_session(deployment, hop, shape, seed)
+        prompt = session.request.prompt
+        for number in range(2, deployment.victim.concurrency + 1):
+            # Each has a prompt of its own, as other clients have, and with it a code word.
+            own = replace(prompt, salt=f"{prompt.salt}/{number}")
+            others.append(
+                replace(
+                    session,
+                    name=f"crowd@{hop.name}/{number}",
+                    request=replace(session.request, prompt=own),
+                )
+            )
+    return others
 
 
 def _fresh_session(deployment: Deployment, shape: Shape, seed: int) -> tuple[ProbeSession, ...]:
@@ -249,6 +290,7 @@ def _request(
             prompt_tokens=victim.prompt_tokens,
             growth_tokens=victim.growth_tokens if growing else 0,
             salt=f"{seed}-{salt}",
+            code_word=True,
         ),
         max_tokens=victim.max_tokens,
         stream=victim.stream,
@@ -265,7 +307,7 @@ def watch_of(hop: Hop) -> WatchSockets:
         name=f"sockets@{hop.name}",
         hop=hop.name,
         host=parts.hostname,
-        port=parts.port or (443 if parts.scheme == "https" else 80),
+        port=hop_port(hop),
         count=SOCKET_SAMPLES_MAX,
         every_s=SOCKET_PERIOD_S,
         background=True,
@@ -312,14 +354,25 @@ def stall_of(deployment: Deployment, session: ProbeSession, shape: Shape, seed: 
         )
         for hop in asked
     ]
-    ratio = GIVE_UP_RATIO if past else None
     return Stall(
         session=session.name,
         after_s=shape.stall_s,
         play=tuple(probes),
-        give_up_ratio=ratio,
+        give_up_ratio=GIVE_UP_RATIO,
         look_s=LOOK_S,
     )
+
+
+def _think_s(facts: Facts, deployment: Deployment) -> float | None:
+    """The idle time that tells the most, once failures seem to begin at one: halfway, then long."""
+    sessions = [s for s in facts.sessions if is_victim_shaped(s)]
+    failing = [s.hop for s in sessions if s.failed is not None]
+    border = idle_border([s for s in sessions if s.hop in failing])
+    if border is None or border.well <= 0:
+        return None
+    if border.failed / border.well < IDLE_RESOLUTION:
+        return deployment.victim.think_s
+    return (border.failed + border.well) / 2
 
 
 def stall_limit_s(facts: Facts) -> float:

@@ -25,6 +25,8 @@ class Judgement:
     observations: tuple[Observation, ...]
     ratings: tuple[Rating, ...]
     none_of_these: float
+    stated: tuple[Observation, ...] = ()
+    """What the operator said, among the observations."""
 
     @property
     def top(self) -> Rating:
@@ -59,11 +61,13 @@ def _complaint(records: Sequence[Record], deployment: Deployment) -> list[Observ
 
 def judge(records: Sequence[Record], deployment: Deployment) -> Judgement:
     """Everything that the records say about the suspects."""
-    facts = read_facts(records)
-    seen = [
-        *observations(facts, deployment),
-        *flips(facts, deployment),
-        *_complaint(records, deployment),
-    ]
+    return judge_facts(read_facts(records), deployment, _complaint(records, deployment))
+
+
+def judge_facts(
+    facts: Facts, deployment: Deployment, stated: Sequence[Observation] = ()
+) -> Judgement:
+    """What these facts, and what the operator stated, say about the suspects."""
+    seen = [*observations(facts, deployment), *flips(facts, deployment), *stated]
     ratings, none = rate(suspects_of(deployment), seen)
-    return Judgement(facts, deployment, tuple(seen), tuple(ratings), none)
+    return Judgement(facts, deployment, tuple(seen), tuple(ratings), none, tuple(stated))

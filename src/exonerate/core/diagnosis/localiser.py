@@ -15,13 +15,16 @@ Theory of operation
 4. Nobody is accused after `CLEAN_SESSIONS_MIN` sessions of the victim's shape went well; the
    verdict says which rate of failure that leaves possible.
 5. Where the suspects differ in what one change of the victim's session would do, that is tried.
-6. Otherwise the victim is copied again, varied, until the budget or the scenes run out; then the
+6. Beside a convicted fault, or an explanation, another one is looked for while something fails
+   that neither explains (`remaining`).
+7. Otherwise the victim is copied again, varied, until the budget or the scenes run out; then the
    evidence does not suffice, and the verdict says what would decide.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from exonerate.core.case.records import Record
 from exonerate.core.case.verdict import Verdict
@@ -29,14 +32,36 @@ from exonerate.core.deployment.codec import deployment_from_json
 from exonerate.core.deployment.topology import before, entry_hop, is_engine
 from exonerate.core.diagnosis.answer import locate_answer
 from exonerate.core.diagnosis.axes.choice import next_inquiry
+from exonerate.core.diagnosis.axes.refining import next_refinement
 from exonerate.core.diagnosis.axes.registry import AXES, axis_of
 from exonerate.core.diagnosis.axes.scenes import axis_scene
+from exonerate.core.diagnosis.axes.walks import WALKS_MAX
 from exonerate.core.diagnosis.chance import fisher_one_sided
+from exonerate.core.diagnosis.engine_rules import (
+    crowd_proves,
+    crowd_scene,
+    edge_scene,
+    pair_proves,
+    queue_proves,
+)
 from exonerate.core.diagnosis.facts import Facts
-from exonerate.core.diagnosis.inquiries import abort_scene, content_scene, next_shape, victim_scene
+from exonerate.core.diagnosis.inquiries import (
+    ABORT_S,
+    abort_scene,
+    content_scene,
+    next_shape,
+    victim_scene,
+)
 from exonerate.core.diagnosis.judgement import Judgement, judge
 from exonerate.core.diagnosis.observables import ANSWERED, symptom, victim_sessions
 from exonerate.core.diagnosis.posterior import Rating
+from exonerate.core.diagnosis.remaining import (
+    FAULTS_MAX,
+    convictions,
+    promising,
+    unexplained,
+    without,
+)
 from exonerate.core.scene import Scene
 
 RULES = "locate/2"
@@ -44,12 +69,18 @@ CONVICTION = 0.95
 FLIPS_MIN = 3
 CLEAN_SESSIONS_MIN = 3
 EXPLANATION_TIMES_MIN = 2
+EXPLAINED_BY = {
+    "benign-nondeterminism": ("load-text",),
+    "host-starved": ("control", "processor-wait"),
+}
 CHANCE_MAX = 0.01
 CONTENT_TIMES_MIN = 6
+CONTENT_QUESTION = ("healthy", "stale-reuse", "benign-nondeterminism", "corruption")
 NEXT_TO_NOTHING = 0.002
 ABORT_QUESTION = ("saturated", "slot-leak", "cancel-not-propagated", "scheduler-stuck")
+BUSY = ("queueing", "stuck", "progressing")
 SCENES_MAX = 8
-AXIS_SCENES_MAX = len(AXES)
+VARIED_SCENES_MAX = len(AXES) + WALKS_MAX + 1
 LINGER_S = 1.0
 """What a scene costs beside its probes: start, triggers, the end."""
 
@@ -59,33 +90,85 @@ def decide(records: Sequence[Record]) -> Scene | Verdict:
     start = next(record.body for record in records if record.kind == "run_started")
     deployment = deployment_from_json(start["deployment"])  # type: ignore[arg-type]  # written so
     seed, budget_s = int(str(start["seed"])), float(str(start["budget_s"]))
+    gentle = bool(dict(start["options"]).get("gentle"))  # type: ignore[arg-type]  # an object
     judgement = judge(records, deployment)
-    outcome = _outcome(judgement)
-    facts = judgement.facts
-    if outcome is None and _copies(facts) < SCENES_MAX and _affordable(facts, budget_s):
-        gentle = bool(dict(start["options"]).get("gentle"))  # type: ignore[arg-type]  # an object
-        if _content_wanted(judgement):
-            return content_scene(deployment, len(facts.scenes) + 1, seed)
-        if _abort_wanted(judgement):
-            return abort_scene(deployment, len(facts.scenes) + 1, seed)
-        inquiry = next_inquiry(judgement, budget_s - facts.elapsed_s)
-        if inquiry is not None:
-            return axis_scene(deployment, facts, inquiry, seed, gentle=gentle)
-        shape = next_shape(facts, deployment, _fresh_session_at(judgement), gentle=gentle)
-        return victim_scene(deployment, shape, seed)
-    answer = locate_answer(judgement, outcome or "insufficient_evidence")
-    return Verdict(job="locate", rules=RULES, answer=answer)
+    found, asked = _course(judgement, gentle=gentle)
+    left_s = budget_s - judgement.facts.elapsed_s
+    scene = None
+    if asked is not None:
+        scene = _next_scene(asked, left_s, seed=seed, gentle=gentle)
+    if scene is None and found:
+        scene = _refinement(found[0], left_s, seed=seed, gentle=gentle)
+    if scene is not None:
+        return scene
+    outcome = "fault" if found else _outcome(judgement, gentle=gentle) or "insufficient_evidence"
+    return Verdict(job="locate", rules=RULES, answer=locate_answer(judgement, outcome, found))
 
 
-def _outcome(judgement: Judgement) -> str | None:
+def _course(whole: Judgement, *, gentle: bool) -> tuple[list[Judgement], Judgement | None]:
+    """Who is convicted so far, and the view that has still to be asked about, if there is one."""
+    is_fault = partial(_is_fault, gentle=gentle)
+    found = convictions(whole, is_fault)
+    if len(found) >= FAULTS_MAX:
+        return found, None
+    outcome = _outcome(whole, gentle=gentle)
+    if not found and outcome is None:
+        return [], promising(whole)
+    # Beside a fault, or an explanation that is nobody's fault, there may be another one.
+    rest = without(whole, found[0] if found else whole)
+    if rest is None or not unexplained(rest):
+        return found, None
+    if not found:
+        found = convictions(rest, is_fault)
+        return found, None if found else promising(rest)
+    return found, promising(rest)
+
+
+def _is_fault(judgement: Judgement, *, gentle: bool) -> bool:
+    return _outcome(judgement, gentle=gentle) == "fault"
+
+
+def _next_scene(judgement: Judgement, left_s: float, *, seed: int, gentle: bool) -> Scene | None:
+    """What to ask next while nothing is decided; None when scenes or budget have run out."""
+    facts, deployment = judgement.facts, judgement.deployment
+    number = len(facts.scenes) + 1
+    if _abort_wanted(judgement) and left_s >= ABORT_S:
+        return abort_scene(deployment, number, seed)
+    if _copies(facts) >= SCENES_MAX or not _affordable(facts, left_s):
+        return None
+    crowd = crowd_scene(judgement, seed, gentle=gentle)
+    if crowd is not None:
+        return crowd
+    if _content_wanted(judgement):
+        return content_scene(deployment, number, seed)
+    inquiry = next_inquiry(judgement, left_s)
+    if inquiry is not None:
+        return axis_scene(deployment, facts, inquiry, seed, gentle=gentle)
+    shape = next_shape(facts, deployment, _fresh_session_at(judgement), gentle=gentle)
+    return victim_scene(deployment, shape, seed)
+
+
+def _refinement(judgement: Judgement, left_s: float, *, seed: int, gentle: bool) -> Scene | None:
+    """What to ask of a fault that is convicted: the number that it depends on."""
+    edge = None if gentle else edge_scene(judgement, seed)
+    if edge is not None and _affordable(judgement.facts, left_s):
+        return edge
+    return next_refinement(judgement, left_s - LINGER_S, seed=seed, gentle=gentle)
+
+
+def _outcome(judgement: Judgement, *, gentle: bool) -> str | None:
     if not judgement.facts.sessions:
         return None
     suspect_class = judgement.top.suspect.suspect_class
     if judgement.top.posterior < CONVICTION:
         return None
     if suspect_class.slug == "healthy":
-        clean = _clean_enough(judgement) and not _content_wanted(judgement)
+        asked = crowd_scene(judgement, 0, gentle=gentle) is None
+        clean = asked and _clean_enough(judgement) and not _content_wanted(judgement)
         return "no_fault" if clean else None
+    if suspect_class.slug in EXPLAINED_BY:
+        times = max(map(judgement.times, EXPLAINED_BY[suspect_class.slug]))
+        return "no_fault" if times >= EXPLANATION_TIMES_MIN else None
     if not suspect_class.is_fault:
         if _abort_wanted(judgement):
             return None
@@ -109,9 +192,33 @@ def _convicted(judgement: Judgement) -> bool:
         return judgement.times("closed-while-idle") >= FLIPS_MIN
     if not all(_ruled_out(rival) for rival in rivals):
         return False
-    if judgement.top_is("corruption") and judgement.times("same-text") >= CONTENT_TIMES_MIN:
+    if _unasked(judgement):
+        return False
+    if judgement.top_is("slow-connect"):
+        # Name servers and kernels were waited for; no hop had been asked anything yet.
+        return judgement.times("connecting") >= FLIPS_MIN
+    if _proven_otherwise(judgement):
         return True
     return _scenes_with_symptom(judgement) >= 2 and _repeated(judgement)
+
+
+def _unasked(judgement: Judgement) -> bool:
+    """Whether something that tells the top suspect from its neighbours was not asked or seen."""
+    if judgement.top_is("scheduler-stuck"):
+        return _abort_wanted(judgement)
+    if judgement.top_is("cancel-not-propagated"):
+        return not queue_proves(judgement)
+    copies = judgement.observed("request-copies")
+    return (
+        judgement.top_is("retry-multiplication") and copies is None and not queue_proves(judgement)
+    )
+
+
+def _proven_otherwise(judgement: Judgement) -> bool:
+    """Whether another intervention than the bypass of the hop has flipped the symptom."""
+    if judgement.top_is("corruption") and judgement.times("same-text") >= CONTENT_TIMES_MIN:
+        return True
+    return crowd_proves(judgement) or pair_proves(judgement) or queue_proves(judgement)
 
 
 def _repeated(judgement: Judgement) -> bool:
@@ -167,8 +274,8 @@ def _axis_flips(judgement: Judgement) -> bool:
 
 
 def _copies(facts: Facts) -> int:
-    """How many scenes there were, but for those that varied one axis."""
-    return sum(not scene.id.startswith("axis-") for scene in facts.scenes)
+    """How many scenes there were, but for those that varied something."""
+    return sum(not scene.id.startswith(("axis-", "walk-", "step-")) for scene in facts.scenes)
 
 
 def _scope_known(judgement: Judgement) -> bool:
@@ -199,21 +306,28 @@ def _content_wanted(judgement: Judgement) -> bool:
     if any(s.id.startswith("content-") for s in facts.scenes):
         differs = judgement.times("same-text") if judgement.top_is("corruption") else 0
         return 0 < differs < CONTENT_TIMES_MIN
+    if judgement.top.suspect.suspect_class.slug not in CONTENT_QUESTION:
+        return False
     entry = entry_hop(judgement.deployment)
     sessions = victim_sessions(facts, [entry])
     return len(sessions) >= 1 and all(s.failed is None for s in facts.sessions)
 
 
 def _abort_wanted(judgement: Judgement) -> bool:
-    """A busy engine may be working for clients that have left: ask before excusing it."""
-    busy = judgement.times("engine-meanwhile") >= EXPLANATION_TIMES_MIN
+    """A busy engine may hold what clients have left behind: ask before it is excused or accused."""
+    if judgement.top_is("scheduler-stuck") and judgement.times("slots-held"):
+        return False
+    busy = any(
+        o.observable == "engine-meanwhile" and o.value in BUSY and o.times >= EXPLANATION_TIMES_MIN
+        for o in judgement.observations
+    )
     engines_busy = busy and judgement.top.suspect.suspect_class.slug in ABORT_QUESTION
     return engines_busy and not any(s.id.startswith("abort-") for s in judgement.facts.scenes)
 
 
-def _affordable(facts: Facts, budget_s: float) -> bool:
-    """Whether the next scene, expected to last as long as the last one, fits the budget."""
+def _affordable(facts: Facts, left_s: float) -> bool:
+    """Whether the next scene, expected to last as long as the last one, fits what is left."""
     if not facts.scenes:
         return True
     last = facts.elapsed_s / len(facts.scenes)
-    return facts.elapsed_s + last + LINGER_S <= budget_s
+    return last + LINGER_S <= left_s

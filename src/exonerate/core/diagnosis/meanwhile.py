@@ -6,21 +6,30 @@ probes must not be taken for somebody else's load, so requests in flight are cou
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from statistics import median
 
+from exonerate.core.deployment.model import Deployment, Hop
+from exonerate.core.deployment.topology import next_hops
 from exonerate.core.diagnosis.facts import CounterSample, Facts, Round, Session
+from exonerate.core.diagnosis.suspect import Observation
 from exonerate.core.instant import NS_PER_MS, seconds_between
 
 SAMPLES_MIN = 3
 PROGRESS_COUNTERS = ("steps", "generated_tokens", "prompt_tokens")
 FLAT_S_MIN, STUCK_S_MIN = 1.0, 3.0
+MOSTLY = 0.75
 COUNTER_LAG_NS = 150 * NS_PER_MS
 
 
 def engine_state(facts: Facts, session: Session, engines: Sequence[str]) -> str | None:
-    """`idle`, `progressing`, `queueing` or `stuck` during the waiting round; None if not seen."""
+    """`idle`, `progressing`, `queueing`, `stuck` or `holding` during the waiting round.
+
+    `stuck`: it held requests, and nothing moved for anybody; `holding`: it held one without working
+    on it, while others were answered. None if it was not seen. The most telling engine counts.
+    """
     failed = session.waiting
     if failed is None:
         return None
@@ -29,10 +38,45 @@ def engine_state(facts: Facts, session: Session, engines: Sequence[str]) -> str 
     if session.hop not in engines and _answered_meanwhile(facts, failed, engines):
         # It works for others and answers us as well: that does not explain this wait.
         seen = [state for state in seen if state not in ("queueing", "progressing")]
-    for state in ("queueing", "stuck", "progressing", "idle"):
+    for state in ("queueing", "stuck", "holding", "progressing", "idle"):
         if state in seen:
             return state
     return None
+
+
+def legs(
+    hop: Hop, facts: Facts, deployment: Deployment, waiting: Sequence[Session]
+) -> Observation | None:
+    """Which leg of the pair behind a router held the request, and which had nothing to do."""
+    nexts = next_hops(deployment, hop.name)
+    prefill = [h.name for h in nexts if h.role == "prefill"]
+    decode = [h.name for h in nexts if h.role == "decode"]
+    if not prefill or not decode:
+        return None
+    values = Counter(
+        value for session in waiting if (value := _leg(facts, session, prefill, decode)) is not None
+    )
+    if not values:
+        return None
+    value, times = values.most_common(1)[0]
+    return Observation(hop.name, "legs", value, times, values.total())
+
+
+def _leg(
+    facts: Facts, session: Session, prefill: Sequence[str], decode: Sequence[str]
+) -> str | None:
+    states = (engine_state(facts, session, prefill), engine_state(facts, session, decode))
+    if None in states or "queueing" in states or "progressing" in states:
+        return None
+    match tuple(state == "idle" for state in states):
+        case (True, False):
+            return "decode-waits"
+        case (False, True):
+            return "prefill-waits"
+        case (True, True):
+            return "neither"
+        case _:
+            return "both-wait"
 
 
 def _answered_meanwhile(facts: Facts, failed: Round, engines: Sequence[str]) -> bool:
@@ -49,7 +93,8 @@ def _answered_meanwhile(facts: Facts, failed: Round, engines: Sequence[str]) -> 
 
 
 def _window(samples: Iterable[CounterSample], engine: str, failed: Round) -> list[CounterSample]:
-    begun, ended = failed.exchange.begun_ns, failed.exchange.ended_ns
+    """The readings during the round, from when the engine can have counted it."""
+    begun, ended = failed.exchange.begun_ns + COUNTER_LAG_NS, failed.exchange.ended_ns
     return [
         s for s in samples if s.hop == engine and begun <= s.at_ns <= ended and s.values is not None
     ]
@@ -65,11 +110,14 @@ def _state_of(samples: Sequence[CounterSample], facts: Facts, failed: Round) -> 
     if len(samples) < SAMPLES_MIN:
         return None
     if _flat(samples):
-        if min(_load(sample) for sample in samples) == 0:
+        if median(_load(sample) for sample in samples) == 0:
             return "idle"
         # An engine that reads a long prompt can show nothing for a while, and is not stuck.
         flat_s = seconds_between(samples[0].at_ns, samples[-1].at_ns)
         return "stuck" if flat_s >= STUCK_S_MIN else None
+    in_quiet = _state_in_quiet(_quiet_run(samples, facts, failed))
+    if in_quiet == "holding":
+        return in_quiet
     held = median(_load(s) - len(_own_in_flight(facts, s.at_ns)) for s in samples)
     # An engine may count a whole prompt at its end; a wait that was answered needs no more.
     rises_min = 1 if failed.outcome == "slow" else SAMPLES_MIN - 1
@@ -78,12 +126,30 @@ def _state_of(samples: Sequence[CounterSample], facts: Facts, failed: Round) -> 
         foreign = held > 0 or _victims_crowd(facts, failed)
         waiting = median((s.values or {}).get("waiting", 0.0) for s in samples) > 0
         return "queueing" if waiting and foreign else "progressing"
-    quiet = _quiet_run(samples, facts, failed)
+    if failed.outcome == "slow" and _busy_and_done(samples):
+        return "progressing"
+    return in_quiet
+
+
+def _state_in_quiet(quiet: Sequence[CounterSample]) -> str | None:
+    """What the engine did while nobody of ours but those that hung was worked on."""
     if len(quiet) < SAMPLES_MIN:
         return None
     if _moving(quiet, SAMPLES_MIN - 1):
         return "progressing"
-    return "idle" if min(_load(sample) for sample in quiet) == 0 else None
+    if min(_load(sample) for sample in quiet) == 0:
+        return "idle"
+    flat_s = seconds_between(quiet[0].at_ns, quiet[-1].at_ns)
+    return "holding" if _flat(quiet) and flat_s >= STUCK_S_MIN else None
+
+
+def _busy_and_done(samples: Sequence[CounterSample]) -> bool:
+    """Whether the engine had work nearly all of the time, and some of it was done by the end.
+
+    llama.cpp answers nobody while it reads a prompt: neither what it reads nor what waits shows.
+    """
+    busy = sum(_load(sample) > 0 for sample in samples) >= MOSTLY * len(samples)
+    return busy and _moving([samples[0], samples[-1]], 1)
 
 
 def _victims_crowd(facts: Facts, failed: Round) -> bool:
@@ -108,7 +174,7 @@ def _flat(samples: Sequence[CounterSample]) -> bool:
 
 def _load(sample: CounterSample) -> float:
     values = sample.values or {}
-    return values.get("running", 0.0) + values.get("waiting", 0.0)
+    return sum(values.get(name, 0.0) for name in ("running", "waiting", "pair_queues"))
 
 
 def _own_in_flight(facts: Facts, at_ns: int) -> list[Round]:
@@ -126,13 +192,14 @@ def _quiet_run(
 ) -> list[CounterSample]:
     """The longest run of readings between which no probe of ours but the waiting one was worked on.
 
-    A probe's own work may still show in the counters a moment after its answer.
+    A probe's own work may still show in the counters a moment after its answer. One that hung as
+    well disturbs nothing: whatever was done for it, nothing came of it.
     """
     others = [
         (round_.exchange.begun_ns, round_.exchange.ended_ns + COUNTER_LAG_NS)
         for session in facts.sessions
         for round_ in session.rounds
-        if round_ is not failed
+        if round_ is not failed and round_.exchange.first_byte_ns is not None
     ]
     longest: list[CounterSample] = []
     run: list[CounterSample] = []

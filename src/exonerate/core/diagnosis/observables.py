@@ -9,18 +9,33 @@ Every observable is about one hop:
 - ``beyond-meanwhile``: a new connection past the hop while a victim round was waiting
 - ``fresh-session``: many requests through the hop, each on a connection of its own
 - ``engine-meanwhile``: what the engines' counters did while a victim round was waiting
+- ``legs``: which of a pair of prefill and decode engines held the request meanwhile
 - ``request-left``: whether the waiting request's bytes left the hop on its upstream side
 - ``request-copies``, ``left-to``: over how many connections it went on, and whether to a known hop
 - ``request-read``: whether the program at the hop ever took the request from its socket
 - ``ended-after``: what the failing rounds' times have in common; ``defect-kind``: what is damaged
 - ``same-text``: whether the same question gets the same text through the hop as past it
+- ``load-text``: what becomes of the text of the same question in another crowd
+- ``control``: that a known-good exchange on this host was slow too (a quick one is not reported)
+- ``processor-wait``: that the hop's processes stood ready and got no processor (if they did)
 - ``closed-while-idle``: what became of connections at the entry while they were idle
 - ``period``: that the endings fall on a regular beat of the clock
 - ``abort-through``, ``abort-beyond``: whether the engine stops when a client leaves
+- ``leaving``: whether the hop closes a request's connection behind it when its client has left
+- ``requests-behind``: whether more requests wait behind the hop (a hop) than it has clients
+- ``slots-held``: whether the engine holds more slots or cache than the work it does
+- ``engine-process``: whether the engine's process was replaced, or nobody listens
 - ``upstream-face``: that the hop's upstream side was in sight, for any round
 - ``answer-held``: whether the answer's bytes reached the hop while its client got none of them
 - ``ended-by``: who ended the failing exchange
 - ``phase``: when it failed: before any byte, before the first token, or after it
+- ``delivered``, ``onward-delivered``: whether the kernel at the other end acknowledged the request,
+  on our own connection to the hop and on the hop's connection to the next one
+- ``pool``: what the hop's connections to the next one were like before a request failed
+- ``idle-dependence``, ``size-dependence``: whether all that failed was idle for longer, or larger,
+  than all that went well
+- ``next-idle``: whether the next hop closes idle connections just where requests fail
+- ``connecting``: where new connections to the hop spend their time before anything is asked
 - ``<axis>-flip``: whether the symptom goes when one thing of the victim's session is changed; see
   `axes`
 
@@ -32,6 +47,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations
 
 from exonerate.core.deployment.model import Deployment, Hop
 from exonerate.core.deployment.topology import before, beyond, is_engine, probeable
@@ -39,12 +56,18 @@ from exonerate.core.diagnosis.aborts import aborts
 from exonerate.core.diagnosis.axes.registry import FLIPS
 from exonerate.core.diagnosis.carried import answer_held, passage, read_state, upstream_in_sight
 from exonerate.core.diagnosis.client.values import CLIENT_VALUES
+from exonerate.core.diagnosis.connecting import connecting, slow_to_connect
+from exonerate.core.diagnosis.control import control_slow, processor_wait
+from exonerate.core.diagnosis.delivery import delivered, onward_delivered, pool_state
+from exonerate.core.diagnosis.dependence import idle_dependence, next_idle, size_dependence
 from exonerate.core.diagnosis.endings import beat_of, defect_kind, ended_after, ended_by, phase
-from exonerate.core.diagnosis.facts import Facts, Session
-from exonerate.core.diagnosis.meanwhile import engine_state
+from exonerate.core.diagnosis.engine_process import engine_process
+from exonerate.core.diagnosis.facts import VICTIM_SHAPED, Facts, Session
+from exonerate.core.diagnosis.leaving import leaving, surplus
+from exonerate.core.diagnosis.meanwhile import engine_state, legs
 from exonerate.core.diagnosis.streaming import stream_shape
 from exonerate.core.diagnosis.suspect import Observation
-from exonerate.core.diagnosis.texts import closed_while_idle, same_text
+from exonerate.core.diagnosis.texts import closed_while_idle, load_text, same_text
 
 SYMPTOMS = (
     "ok", "slow", "hang", "cut", "lost-ending", "refused", "server-error", "no-answer",
@@ -52,6 +75,8 @@ SYMPTOMS = (
 )  # fmt: skip
 ANSWERED = ("ok", "slow")
 COMPLAINTS = ("hang", "slow", "truncated", "corrupted", "errors")
+LATE_TRIES_MIN = 3
+"""So many sessions tell an entry that is late as a rule from one that was late by chance."""
 BROKEN_OFF = frozenset({"cut", "lost-ending", "no-answer"})
 VALUES: Mapping[str, tuple[str, ...]] = {
     "through": SYMPTOMS,
@@ -60,23 +85,38 @@ VALUES: Mapping[str, tuple[str, ...]] = {
     "fresh-meanwhile": ("ok", "fails"),
     "beyond-meanwhile": ("ok", "fails"),
     "fresh-session": ("ok", "fails"),
-    "engine-meanwhile": ("idle", "progressing", "queueing", "stuck"),
+    "engine-meanwhile": ("idle", "progressing", "queueing", "stuck", "holding"),
+    "legs": ("decode-waits", "prefill-waits", "both-wait", "neither"),
     "request-left": ("no", "yes", "answered"),
     "request-copies": ("one", "several"),
     "left-to": ("next", "elsewhere"),
     "request-read": ("read", "unread", "not-accepted"),
     "ended-after": ("constant-silence", "constant-total", "varying", "at-once"),
-    "defect-kind": ("special-token", "transport"),
+    "defect-kind": ("special-token", "transport", "garbled", "foreign"),
     "period": ("regular",),
     "complaint": COMPLAINTS,
     "same-text": ("same", "differs"),
+    "load-text": ("same", "diverges", "unlike", "garbled", "foreign"),
     "closed-while-idle": ("never", "always", "after-a-while"),
-    "abort-through": ("freed", "kept"),
-    "abort-beyond": ("freed", "kept"),
+    "abort-through": ("freed", "kept", "leaked"),
+    "abort-beyond": ("freed", "kept", "leaked"),
+    "leaving": ("passed-on", "kept-without-harm", "kept", "kept-before"),
+    "requests-behind": ("as-many", "more"),
+    "slots-held": ("as-live", "above-live"),
+    "engine-process": ("same", "restarted", "down"),
     "answer-held": ("yes", "no"),
     "upstream-face": ("seen",),
+    "control": ("quick", "slow"),
+    "processor-wait": ("fed", "starved"),
     "ended-by": ("us", "hop", "network", "nobody"),
     "phase": ("before-head", "before-token", "after-token"),
+    "delivered": ("acked", "unacked"),
+    "onward-delivered": ("acked", "unacked"),
+    "pool": ("used-closed", "kept-closed", "sound"),
+    "idle-dependence": ("longer-fails", "unrelated"),
+    "size-dependence": ("larger-fails", "unrelated"),
+    "next-idle": ("same-time", "other-time", "stays-open"),
+    "connecting": ("quick", "slow-name", "slow-handshake"),
     **CLIENT_VALUES,
     **FLIPS,
 }  # fmt: skip
@@ -96,7 +136,8 @@ def symptom(session: Session, reference: Sequence[Session]) -> str:
     if failed is not None:
         return failed.outcome
     shape = stream_shape(session, reference)
-    return "slow" if session.waiting is not None and shape == "ok" else shape
+    late = session.waiting is not None or any(slow_to_connect(r) for r in session.rounds)
+    return "slow" if late and shape == "ok" else shape
 
 
 def victim_sessions(facts: Facts, hops: Iterable[Hop]) -> list[Session]:
@@ -115,8 +156,10 @@ def _of_hop(hop: Hop, facts: Facts, deployment: Deployment) -> list[Observation]
     passing = [other for other in before(deployment, hop.name) if probeable(other)]
     reference = victim_sessions(facts, past)
     through = victim_sessions(facts, passing)
+    crowded = load_text(hop, facts, deployment)
+    seen = _by_entry(hop.name, "through", [(s.hop, symptom(s, reference)) for s in through])
     found = [
-        _by_entry(hop.name, "through", [(s.hop, symptom(s, reference)) for s in through]),
+        _with_crowds(seen, crowded),
         _by_entry(hop.name, "beyond", [(s.hop, symptom(s, ())) for s in reference]),
         _fails_at(hop.name, through),
         _meanwhile(hop.name, "fresh-meanwhile", facts, {hop.name}),
@@ -126,31 +169,78 @@ def _of_hop(hop: Hop, facts: Facts, deployment: Deployment) -> list[Observation]
         *_while_waiting(hop, facts, deployment, through),
         *_endings(hop, through),
         *aborts(hop, facts, deployment),
+        leaving(hop, facts, deployment),
+        surplus(hop, facts, deployment),
+        engine_process(hop, facts) if is_engine(hop) else None,
         same_text(hop, facts, deployment),
+        crowded,
+        control_slow(hop, facts),
+        processor_wait(hop, facts),
         closed_while_idle(hop, through, deployment),
+        *_of_the_way(hop, facts, deployment, through),
     ]
     return [observation for observation in found if observation is not None]
+
+
+def _with_crowds(seen: Observation | None, crowded: Observation | None) -> Observation | None:
+    """A victim that is well while it is alone is not well where a crowd makes its text wrong."""
+    if seen is None or seen.value != "ok" or crowded is None:
+        return seen
+    if crowded.value not in ("garbled", "foreign"):
+        return seen
+    return replace(seen, value="corrupt", times=seen.tries, text="in a crowd")
 
 
 def _while_waiting(
     hop: Hop, facts: Facts, deployment: Deployment, through: Sequence[Session]
 ) -> list[Observation | None]:
     waiting = [s for s in through if s.waiting is not None]
-    engines = [h.name for h in deployment.hops if is_engine(h)]
-    states = [engine_state(facts, s, engines) for s in waiting]
+    engines = [hop.name] if is_engine(hop) else _engines(deployment)
     looks = [(s, s.waiting) for s in waiting if s.waiting is not None]
     found = [passage(facts, session, round_, hop, deployment) for session, round_ in looks]
     passages = [p for p in found if p is not None]
+    states = [
+        state
+        for (session, _), passed in zip(looks, found, strict=True)
+        if (state := engine_state(facts, session, engines)) is not None
+        # What an engine does for others says nothing of a request that never set out for it.
+        and (passed is None or passed.left != "no" or state in ("idle", "stuck"))
+    ]
     gone = [p for p in passages if p.left != "no"]
     entered = [s for s in waiting if s.hop == hop.name]
     read = [read_state(facts, s, deployment) for s in entered]
     return [
-        _tally(hop.name, "engine-meanwhile", [state for state in states if state]),
+        _tally(hop.name, "engine-meanwhile", states),
         _tally(hop.name, "request-left", [p.left for p in passages]),
         _tally(hop.name, "request-copies", ["several" if p.copies > 1 else "one" for p in gone]),
         _tally(hop.name, "left-to", ["elsewhere" if p.elsewhere else "next" for p in gone]),
         _tally(hop.name, "request-read", [value for value in read if value]),
         _upstream_face(hop, facts, deployment, through),
+        legs(hop, facts, deployment, waiting),
+    ]
+
+
+def _engines(deployment: Deployment) -> list[str]:
+    return [hop.name for hop in deployment.hops if is_engine(hop)]
+
+
+def _of_the_way(
+    hop: Hop, facts: Facts, deployment: Deployment, through: Sequence[Session]
+) -> list[Observation | None]:
+    """What connections, kernels and the passing of time say about the hop."""
+    failed = [s for s in through if s.failed is not None]
+    own = [delivered(facts, s) for s in failed if s.hop == hop.name]
+    passing = [] if is_engine(hop) else failed
+    onward = [onward_delivered(facts, s, hop, deployment) for s in passing]
+    pools = [pool_state(facts, s, hop, deployment) for s in passing]
+    return [
+        _tally(hop.name, "delivered", [value for value in own if value]),
+        _tally(hop.name, "onward-delivered", [value for value in onward if value]),
+        _tally(hop.name, "pool", [value for value in pools if value]),
+        idle_dependence(hop, through),
+        size_dependence(hop, through),
+        next_idle(hop, facts, through, deployment),
+        connecting(hop, facts),
     ]
 
 
@@ -186,12 +276,35 @@ def _by_entry(hop: str, name: str, values: Sequence[tuple[str, str]]) -> Observa
     """One symptom for all entries; `not-everywhere` when some entry never showed it."""
     clean = {entry for entry, _ in values} - {e for e, value in values if value not in ANSWERED}
     bad = [value for _, value in values if value not in ANSWERED]
-    if len(set(bad)) > 1 and set(bad) <= BROKEN_OFF:
+    if len(set(bad)) > 1 and set(bad) <= BROKEN_OFF and not _each_its_own(values):
         # Where in the answer the same cut falls decides what it looks like.
         values = [(entry, "cut" if value in BROKEN_OFF else value) for entry, value in values]
-    if clean and bad:
-        return Observation(hop, name, "not-everywhere", len(bad), len(values))
+    late = _late_at_some(values) if not bad else 0
+    if (clean and bad) or late:
+        return Observation(hop, name, "not-everywhere", len(bad) or late, len(values))
     return _tally(hop, name, [value for _, value in values])
+
+
+def _late_at_some(values: Sequence[tuple[str, str]]) -> int:
+    """How many sessions were late, where some entries are late as a rule and others never are."""
+    shares: dict[str, list[bool]] = {}
+    for entry, value in values:
+        shares.setdefault(entry, []).append(value == "slow")
+    late = [tries for tries in shares.values() if any(tries)]
+    never = [tries for tries in shares.values() if not any(tries)]
+    as_a_rule = all(sum(tries) > len(tries) / 2 for tries in late)
+    enough = all(len(tries) >= LATE_TRIES_MIN for tries in (*late, *never))
+    return sum(map(sum, late)) if late and never and as_a_rule and enough else 0
+
+
+def _each_its_own(values: Sequence[tuple[str, str]]) -> bool:
+    """Whether every failing entry has a symptom of its own, so that it is not chance which."""
+    kinds: dict[str, set[str]] = {}
+    for entry, value in values:
+        if value not in ANSWERED:
+            kinds.setdefault(entry, set()).add(value)
+    different = [one & other for one, other in combinations(kinds.values(), 2)]
+    return bool(different) and not any(different)
 
 
 def _tally(hop: str, name: str, values: Sequence[str]) -> Observation | None:
@@ -230,7 +343,7 @@ def _meanwhile(hop: str, name: str, facts: Facts, hops: set[str]) -> Observation
         "ok" if s.failed is None else "fails"
         for s in facts.sessions
         if s.during_stall is not None
-        and not s.during_stall.startswith("axis-")
+        and s.during_stall.startswith(VICTIM_SHAPED)
         and s.hop in hops
         and s.conclusive
     ]

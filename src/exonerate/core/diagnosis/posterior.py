@@ -66,10 +66,18 @@ def allows(suspect: Suspect, observation: Observation) -> bool | None:
 
 
 def _log_weight(suspect: Suspect, observations: Sequence[Observation]) -> float:
+    if not suspect.suspect_class.is_fault and not _needs_seen(suspect, observations):
+        # An explanation that nothing was seen of explains nothing; a fault may still be asked for.
+        return -math.inf
     total = math.log(suspect.suspect_class.prior)
     for observation in observations:
         total += _power(observation) * math.log(_chance(suspect, observation))
     return total
+
+
+def _needs_seen(suspect: Suspect, observations: Sequence[Observation]) -> bool:
+    seen = {o.observable for o in observations if o.hop == suspect.hop}
+    return seen.issuperset(suspect.suspect_class.needs)
 
 
 def _chance(suspect: Suspect, observation: Observation) -> float:

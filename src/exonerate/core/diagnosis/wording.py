@@ -8,6 +8,7 @@ from exonerate.core.deployment.model import Deployment
 from exonerate.core.deployment.topology import entry_hop, is_engine, probeable
 from exonerate.core.diagnosis.axes.axis import Axis
 from exonerate.core.diagnosis.axes.registry import axis_of
+from exonerate.core.diagnosis.details import settings_of
 from exonerate.core.diagnosis.facts import Facts
 from exonerate.core.diagnosis.judgement import Judgement
 from exonerate.core.diagnosis.observables import victim_sessions
@@ -40,6 +41,12 @@ _TEXTS: Mapping[tuple[str, str], str] = {
     ("engine-meanwhile", "progressing"): "the engine's counters moved meanwhile",
     ("engine-meanwhile", "queueing"): "the engine worked for others and had a queue meanwhile",
     ("engine-meanwhile", "stuck"): "the engine held requests and computed nothing meanwhile",
+    ("engine-meanwhile", "holding"): "the engine held the request and did not work on it, while "
+    "others were answered",
+    ("legs", "decode-waits"): "the decode engine held the request, the prefill engine did not",
+    ("legs", "prefill-waits"): "the prefill engine held the request, the decode engine did not",
+    ("legs", "both-wait"): "prefill and decode engine both held the request",
+    ("legs", "neither"): "neither prefill nor decode engine held the request",
     ("request-left", "no"): "no connection of {hop} towards the next hop carried the request",
     ("request-left", "yes"): "{hop} sent the request on and nothing came back",
     ("request-left", "answered"): "{hop} sent the request on and an answer came back to it",
@@ -62,6 +69,14 @@ _TEXTS: Mapping[tuple[str, str], str] = {
     ("ended-after", "at-once"): "it ended at once",
     ("same-text", "same"): "the same question got the same text through {hop} as past it",
     ("same-text", "differs"): "the same question got another text through {hop} than past it",
+    ("load-text", "same"): "the same question got the same text alone and in a crowd",
+    ("load-text", "diverges"): "alone and in a crowd the texts began alike and parted, both "
+    "sensible",
+    ("load-text", "unlike"): "alone and in a crowd the texts had nothing in common",
+    ("load-text", "garbled"): "in one of two crowds the text made no sense",
+    ("load-text", "foreign"): "in one of two crowds the text held words of another request",
+    ("control", "slow"): "an exchange and a bit of work that pass no hop were slow here as well",
+    ("processor-wait", "starved"): "{hop} stood ready to compute and got no processor",
     ("closed-while-idle", "never"): "idle connections to {hop} stayed open",
     ("closed-while-idle", "always"): "{hop} closed the connection after each answer",
     ("closed-while-idle", "after-a-while"): "{hop} closed connections that were idle for long",
@@ -73,13 +88,47 @@ _TEXTS: Mapping[tuple[str, str], str] = {
     ("period", "regular"): "the endings fall on a regular beat of the clock",
     ("defect-kind", "special-token"): "a token of a chat template stood in the text",
     ("defect-kind", "transport"): "the bytes were damaged",
+    ("defect-kind", "garbled"): "the text made no sense",
+    ("defect-kind", "foreign"): "the text held words of another request",
     ("abort-through", "freed"): "the engine stopped when a client left at {hop}",
     ("abort-through", "kept"): "the engine went on for a client that had left at {hop}",
     ("abort-beyond", "freed"): "the engine stopped when a client left past {hop}",
     ("abort-beyond", "kept"): "the engine went on for a client that had left past {hop}",
+    ("abort-through", "leaked"): "the engine kept the cache of a client that had left at {hop}",
+    ("abort-beyond", "leaked"): "the engine kept the cache of a client that had left past {hop}",
+    ("leaving", "kept"): "{hop} kept a request going whose client had left",
+    ("leaving", "passed-on"): "what a client leaves behind is ended as far as {hop}",
+    ("leaving", "kept-without-harm"): "{hop} kept a request going whose client had left, and no "
+    "other such request was there",
+    ("leaving", "kept-before"): "a hop before {hop} keeps requests going whose client has left",
+    ("requests-behind", "more"): "more requests waited behind {hop} (or a hop before it) than "
+    "it had clients",
+    ("requests-behind", "as-many"): "no more requests waited behind {hop} than it had clients",
+    ("slots-held", "above-live"): "{hop} held slots or cache that belonged to no live request",
+    ("slots-held", "as-live"): "{hop} held nothing when it had nothing to do",
+    ("engine-process", "restarted"): "the process of {hop} was replaced meanwhile",
+    ("engine-process", "down"): "nobody listened at {hop}",
+    ("engine-process", "same"): "the process of {hop} stayed the same",
     ("phase", "before-head"): "not one byte of the answer came",
     ("phase", "before-token"): "the head came, no token",
     ("phase", "after-token"): "tokens had already come",
+    ("delivered", "acked"): "the kernel at {hop} acknowledged the request",
+    ("delivered", "unacked"): "nobody at {hop} acknowledged the request, however often it was sent",
+    ("onward-delivered", "acked"): "nothing that {hop} sent to the next hop was left unanswered",
+    ("onward-delivered", "unacked"): "nobody acknowledged what {hop} sent to the next hop",
+    ("pool", "used-closed"): "{hop} sent it on a connection that the next hop had closed",
+    ("pool", "kept-closed"): "{hop} left a connection alone that the next hop had closed",
+    ("pool", "sound"): "no connection of {hop} to the next hop had been closed",
+    ("idle-dependence", "longer-fails"): "through {hop} only what was idle for longer failed",
+    ("idle-dependence", "unrelated"): "whether it fails through {hop} does not depend on idle time",
+    ("size-dependence", "larger-fails"): "through {hop} only larger requests failed",
+    ("size-dependence", "unrelated"): "whether it fails through {hop} does not depend on size",
+    ("next-idle", "same-time"): "the hop past {hop} closes idle connections just where it fails",
+    ("next-idle", "other-time"): "the hop past {hop} closes idle connections at other times",
+    ("next-idle", "stays-open"): "the hop past {hop} leaves idle connections open",
+    ("connecting", "quick"): "new connections to {hop} were there at once",
+    ("connecting", "slow-name"): "resolving the name of {hop} took most of the time",
+    ("connecting", "slow-handshake"): "opening connections to {hop} took most of the time",
     ("fails-at", "same-request"): "it was always the same request of a connection",
     ("fails-at", "first-request"): "it was the first request of a connection",
     ("fails-at", "varying"): "it was not always the same request of a connection",
@@ -142,6 +191,8 @@ def not_examined(facts: Facts, deployment: Deployment) -> list[str]:
     )
     blind = {hop for (_, hop), seen in facts.sockets.items() if any(s.rows is None for s in seen)}
     missing.extend(f"sockets towards `{name}`: not permitted here" for name in sorted(blind))
+    if any(is_engine(hop) for hop in deployment.hops):
+        missing.append("the health of the engine's GPUs (NVML, Xid messages of the kernel)")
     missing.append("the client program itself: its own requests were imitated, not recorded")
     missing.append("other prompt lengths, body sizes, silences and concurrencies than the victim's")
     return missing
@@ -151,7 +202,7 @@ def suggestions(judgement: Judgement, outcome: str) -> list[str]:
     """What to do or to look at next."""
     suspect = judgement.top.suspect
     if outcome == "fault":
-        steps = list(suspect.suspect_class.settings)
+        steps = list(settings_of(judgement))
         steps.append(
             "after the repair run `exonerate locate` again: the verdict must turn to no_fault"
         )

@@ -6,7 +6,16 @@ reads can stamp the events. The text itself is not kept.
 
 from __future__ import annotations
 
-from exonerate.core.wire.coding import CodingError, Decoder, Identity, decoder_of
+from typing import Protocol
+
+from exonerate.core.wire.coding import (
+    PLAIN_BYTES_MAX,
+    CodingError,
+    Decoder,
+    Identity,
+    decoder_of,
+    unreadable,
+)
 from exonerate.core.wire.content import ContentReader
 from exonerate.core.wire.dialects import Dialect
 from exonerate.core.wire.exchange import ContentFacts
@@ -17,11 +26,29 @@ WHOLE_BODY_BYTES_MAX = 16 * 1024 * 1024
 """An unstreamed body beyond this is counted but not read."""
 
 
-class AnswerReader:
-    """Reads one answer of one dialect."""
+class PartReader(Protocol):
+    """Reads the framing of one version of HTTP, for one answer."""
 
-    def __init__(self, dialect: Dialect) -> None:
-        self._http = ResponseReader()
+    interim_answers: int
+    head: Head | None
+    finished: bool
+
+    @property
+    def answering(self) -> bool:
+        """Bytes of the answer that is not yet known to be an interim one have come."""
+
+    def feed(self, received: bytes) -> list[Part]:
+        """The parts that these bytes complete."""
+
+    def feed_eof(self) -> list[Part]:
+        """The parts that the peer's FIN completes."""
+
+
+class AnswerReader:
+    """Reads one answer of one dialect, over HTTP/1.1 unless another reader of parts is given."""
+
+    def __init__(self, dialect: Dialect, http: PartReader | None = None) -> None:
+        self._http = http or ResponseReader()
         self._content = ContentReader(dialect)
         self._events = EventReader()
         self._decoder: Decoder = Identity()
@@ -29,9 +56,12 @@ class AnswerReader:
         self._readable = True
         self._whole = bytearray()
         self._first_body = True
+        self._plain_bytes_left = PLAIN_BYTES_MAX
         self.body_bytes = 0
         self.body_complete = False
         self.broken: str | None = None
+        self.unread: str | None = None
+        """Why the body could not be read, where its coding is one that we do not know."""
         self.excess_bytes = 0
 
     @property
@@ -105,9 +135,11 @@ class AnswerReader:
         self._streamed = content_type.startswith("text/event-stream")
         if "html" in content_type:
             self._content.note("html-body")
-        decoder = decoder_of(head.header("content-encoding"))
+        coding = head.header("content-encoding")
+        decoder = decoder_of(coding)
         if decoder is None:
-            self._give_up_content()
+            self.unread = unreadable(coding or "")
+            self._give_up_content("undecodable-coding")
         else:
             self._decoder = decoder
 
@@ -119,11 +151,18 @@ class AnswerReader:
         try:
             for plain in self._decoder.decode(content):
                 meaningful += self._plain(plain)
+                if not self._readable:
+                    break
         except CodingError:
-            self._give_up_content()
+            self._give_up_content("invalid-coding")
         return meaningful
 
     def _plain(self, plain: bytes) -> int:
+        if not isinstance(self._decoder, Identity):
+            self._plain_bytes_left -= len(plain)
+            if self._plain_bytes_left < 0:
+                self._give_up_content("oversized-body")
+                return 0
         if self._first_body and plain:
             self._first_body = False
             # Some hops send events under another type; some send a page instead of events.
@@ -136,7 +175,7 @@ class AnswerReader:
         if len(self._whole) + len(plain) <= WHOLE_BODY_BYTES_MAX:
             self._whole += plain
         else:
-            self._give_up_content()
+            self._give_up_content("oversized-body")
         return 0
 
     def _end(self, excess: int) -> int:
@@ -146,6 +185,8 @@ class AnswerReader:
         if self.body_complete:
             return 0
         self.body_complete = True
+        if self._readable and not self._decoder.whole:
+            self._content.note("cut-coding")
         late: list[SseEvent] = self._events.finish()
         meaningful = sum(self._content.event(event) for event in late)
         if not self._streamed and self._readable and self._is_completion():
@@ -158,7 +199,7 @@ class AnswerReader:
         head = self._http.head
         return bool(self._whole) and head is not None and 200 <= head.status < 300
 
-    def _give_up_content(self) -> None:
+    def _give_up_content(self, defect: str) -> None:
         self._readable = False
         self._whole.clear()
-        self._content.note("undecodable-coding")
+        self._content.note(defect)

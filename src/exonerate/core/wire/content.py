@@ -16,6 +16,7 @@ from exonerate.core.json_types import Json
 from exonerate.core.wire.dialects import Dialect, Said, read_event, read_whole
 from exonerate.core.wire.exchange import ContentFacts
 from exonerate.core.wire.sse import SseEvent
+from exonerate.core.wire.text_facts import CHARACTERS_MAX, TextFacts, text_facts
 
 SPECIAL_TOKEN = re.compile(r"<[|｜][A-Za-z0-9_▁ ]{2,40}[|｜]>|</s>|\[/?INST\]")
 """Control tokens of the common chat templates; none of them belongs into an answer's text."""
@@ -32,6 +33,7 @@ class ContentReader:
         self._digest = hashlib.sha256()
         self._characters = 0
         self._tail = ""
+        self._beginning: list[str] = []
         self._meaningful = 0
         self._done = False
         self._finish_reason: str | None = None
@@ -73,6 +75,7 @@ class ContentReader:
         if counted is not None and meaningful > max(counted, 1):
             self.note("more-events-than-tokens")
         known = self._characters > 0 and unread_events == 0
+        told = text_facts("".join(self._beginning)) if known else TextFacts()
         return ContentFacts(
             meaningful_events=meaningful,
             comments=comments,
@@ -82,6 +85,11 @@ class ContentReader:
             completion_tokens=self._completion_tokens,
             text_sha256=self._digest.hexdigest() if known else None,
             text_characters=self._characters if known else 0,
+            words=told.words,
+            odd_words=told.odd_words,
+            longest_run=told.longest_run,
+            code_words=told.code_words,
+            text_prefixes=told.prefixes,
             defects=tuple(self._defects),
         )
 
@@ -124,6 +132,8 @@ class ContentReader:
 
     def _text(self, piece: str) -> None:
         self._digest.update(piece.encode(errors="surrogatepass"))
+        if self._characters < CHARACTERS_MAX:
+            self._beginning.append(piece)
         self._characters += len(piece)
         seen = self._tail + piece
         if SPECIAL_TOKEN.search(seen):

@@ -62,10 +62,21 @@ class ContentFacts:
     completion_tokens: int | None = None
     text_sha256: str | None = None
     text_characters: int = 0
+    words: int = 0
+    odd_words: int = 0
+    """Words that no language writes; see `text_facts`."""
+    longest_run: int = 0
+    """The longest run of one and the same word."""
+    code_words: tuple[str, ...] = ()
+    """The code words of our own probes that stand in the answer."""
+    text_prefixes: tuple[str, ...] = ()
+    """Hashes of the text up to each third word, so that beginnings can be compared."""
     defects: tuple[str, ...] = ()
     """Names from a closed list: `invalid-utf8`, `invalid-json`, `framing-in-body`,
     `duplicated-event`, `special-token`, `error-event`, `html-body`, `text-after-finish`,
-    `more-events-than-tokens`, `oversized-event`, `bytes-after-end`, `undecodable-coding`."""
+    `more-events-than-tokens`, `oversized-event`, `bytes-after-end`, `undecodable-coding` (one that
+    was not offered), `invalid-coding` (the bytes are not in it), `cut-coding` (the framing ended
+    before it did), `oversized-body`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +111,7 @@ class Exchange:
     """Answer headers of an allow-list, lower-case names."""
     http_version: str | None = None
     framing: str | None = None
-    """How the body ends: `chunked`, `length`, `close` or `none`."""
+    """How the body ends: `chunked`, `length`, `close`, `none`, or `end-stream` in HTTP/2."""
     request_id: str = ""
     """The `x-request-id` that was sent."""
     read_lateness_ms: float = 0.0

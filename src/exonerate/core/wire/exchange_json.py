@@ -20,7 +20,8 @@ def exchange_from_json(value: JsonObject) -> Exchange:
     taken = _known(Exchange, value)
     taken["connection"] = ConnectionFacts(**_known(ConnectionFacts, _nested(value, "connection")))
     content = _known(ContentFacts, _nested(value, "content"))
-    content["defects"] = tuple(content.get("defects", ()))
+    for name in ("defects", "code_words", "text_prefixes"):
+        content[name] = tuple(content.get(name, ()))
     taken["content"] = ContentFacts(**content)
     taken["arrivals_ms"] = tuple(taken.get("arrivals_ms", ()))
     taken["headers"] = dict(taken.get("headers", {}))

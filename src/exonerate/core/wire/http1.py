@@ -25,13 +25,16 @@ HEAD_BYTES_MAX = 64 * 1024
 SIZE_LINE_BYTES_MAX = 4096
 INTERIM_ANSWERS_MAX = 32
 
-Framing: TypeAlias = Literal["chunked", "length", "close", "none"]
+Framing: TypeAlias = Literal["chunked", "length", "close", "none", "end-stream"]
+"""How a body ends; the last one is HTTP/2's."""
 Headers: TypeAlias = tuple[tuple[str, str], ...]
 
 _STATUS_LINE = re.compile(rb"HTTP/(\d\.\d) (\d{3})(?: [^\r\n]*)?")
 _CHUNK_SIZE = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n]*)?")
 _FIELD_NAME = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _HEAD_END = re.compile(rb"\r?\n\r?\n")
+_HTTP2_SETTINGS = b"\x04\0\0\0\0\0"
+"""What follows the length of the frame with which every HTTP/2 server begins (RFC 9113, 3.4)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +136,7 @@ class ResponseReader:
             del buffer[: 1 if buffer[:1] == b"\n" or len(buffer) == 1 else 2]
             return bool(buffer)
         if buffer[:5] != b"HTTP/"[: len(buffer[:5])]:
-            return self._broken(parts, "not-http")
+            return self._not_http1(parts)
         end = _HEAD_END.search(buffer, max(0, self._searched - 3))
         if end is None or end.start() > HEAD_BYTES_MAX:
             self._searched = len(buffer)
@@ -143,6 +146,12 @@ class ResponseReader:
         del buffer[: end.end()]
         self._searched = 0
         return self._accept_head(parts, [line.removesuffix(b"\r") for line in lines])
+
+    def _not_http1(self, parts: list[Part]) -> bool:
+        begun = self._buffer[3:9]
+        if self._buffer[:1] != b"\0" or not _HTTP2_SETTINGS.startswith(begun):
+            return self._broken(parts, "not-http")
+        return self._broken(parts, "speaks-http2") if begun == _HTTP2_SETTINGS else False
 
     def _accept_head(self, parts: list[Part], lines: list[bytes]) -> bool:
         status_line = _STATUS_LINE.fullmatch(lines[0])

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from exonerate.core.instant import NS_PER_MS, seconds_between
-from exonerate.core.wire.answer import AnswerReader
+from exonerate.core.wire.answer import AnswerReader, PartReader
 from exonerate.core.wire.dialects import Dialect
 from exonerate.core.wire.end_codes import Circumstances, Ending, end_code
 from exonerate.core.wire.exchange import ConnectionFacts, Exchange, GivenUp, StampSource
@@ -48,6 +48,7 @@ class ExchangeRecorder:
         self._session = session
         self._hop = hop
         self.round_number = round_number
+        self._dialect = dialect
         self._answer = AnswerReader(dialect)
         self.request_id = ""
         self.secure = False
@@ -100,6 +101,10 @@ class ExchangeRecorder:
     def reusable(self) -> bool:
         """The connection may carry another request."""
         return self._answer.reusable and self.written_ns is not None
+
+    def expect(self, http: PartReader) -> None:
+        """The answer will come in another version of HTTP; to be said before any byte came."""
+        self._answer = AnswerReader(self._dialect, http)
 
     def read(self, read: Read) -> None:
         """Bytes came."""
@@ -162,7 +167,7 @@ class ExchangeRecorder:
             content=self._answer.facts(),
             end=end_code(self._circumstances(ending, at_ns, fin_seen)),
             given_up=given_up,
-            error=error or self._answer.broken,
+            error=error or self._answer.broken or self._answer.unread,
         )
 
     def _arrived(self, meaningful: int, stamp_ns: int) -> None:

@@ -64,6 +64,8 @@ class BenchSpec:
     warmup_requests: int = 0
     slo_ms: Mapping[str, float] = field(default_factory=dict)
     metrics_url: str | None = None
+    ca: str | None = None
+    """A file of certificates that count instead of the system's."""
     prompt_tokens_asked: int | None = None
     """Where the prompt was fitted: what was asked; the recipe then holds the words it takes."""
     prompt_tokens_counted: int | None = None

@@ -16,11 +16,14 @@ import orjson
 
 from exonerate.core.json_types import Json, JsonObject
 from exonerate.core.scene import PromptRecipe, RequestRecipe
+from exonerate.core.wire.code_words import code_word
 from exonerate.core.wire.dialects import Dialect, dialect_of_path
 from exonerate.core.workload.words import WORDS
 
 WORDS_PER_TOKEN = 1.0
 """Measured with SmolLM2's tokenizer: these words are one token each."""
+CODE_WORD_TOKENS = 16
+"""About what the sentence with a code word takes."""
 
 
 def chat_body(
@@ -50,7 +53,7 @@ def chat_body(
 
 def conversation(prompt: PromptRecipe, round_number: int) -> list[tuple[str, str]]:
     """The turns (role, text) of a round: a question, then an answer and a question per round."""
-    turns = [("user", _filler(prompt, 1, "question", prompt.prompt_tokens))]
+    turns = [("user", _opening(prompt))]
     for earlier in range(2, round_number + 1):
         answer_tokens = prompt.growth_tokens // 2
         turns.append(("assistant", _filler(prompt, earlier, "answer", answer_tokens)))
@@ -70,6 +73,19 @@ _LIMIT_NAMES: dict[Dialect, str] = {
     "responses": "max_output_tokens",
     "messages": "max_tokens",
 }
+
+
+def _opening(prompt: PromptRecipe) -> str:
+    if not prompt.code_word:
+        return _filler(prompt, 1, "question", prompt.prompt_tokens)
+    asked = f"Your code word is {own_code_word(prompt)}. Begin your answer with it."
+    rest = max(1, prompt.prompt_tokens - CODE_WORD_TOKENS)
+    return f"{asked} {_filler(prompt, 1, 'question', rest)}"
+
+
+def own_code_word(prompt: PromptRecipe) -> str:
+    """The code word of prompts made by this recipe."""
+    return code_word(f"{prompt.seed}/{prompt.salt}")
 
 
 def _filler(prompt: PromptRecipe, round_number: int, role: str, tokens: int) -> str:

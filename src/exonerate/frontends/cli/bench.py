@@ -19,6 +19,7 @@ import click
 from exonerate.adapters.clock import SystemClock
 from exonerate.adapters.engine_watch import EngineWatch
 from exonerate.adapters.engines.names import counter_reader
+from exonerate.adapters.link import check_load, link_of
 from exonerate.adapters.load import run_worker
 from exonerate.adapters.request import authorization
 from exonerate.adapters.tokenizer import EngineTokenizer
@@ -84,6 +85,7 @@ def command() -> None:
 @click.option("--body", type=_FILE, help="Send this JSON body instead of seeded prompts.")
 @click.option("--header", "headers", multiple=True, metavar="NAME: VALUE")
 @click.option("--api-key-env", metavar="NAME", help="Environment variable with the key.")
+@click.option("--ca", type=_FILE, help="PEM file of a private certificate authority.")
 @click.option("--deadline", "deadline_s", type=Time(), default=120.0, help="Of one request.")
 @click.option("--warmup", type=click.IntRange(0), default=0, help="Requests that do not count.")
 @click.option("--slo", "slo_ms", type=Limits(), default={}, help="Goodput: ttft=500ms,itl=50ms")
@@ -177,7 +179,7 @@ async def _measure(
 ) -> BenchResult:
     """Fit the prompts to the engine's own tokenizer where there is one, then play."""
     if not bodies:
-        tokenizer = EngineTokenizer(spec.url, spec.request.model)
+        tokenizer = EngineTokenizer(spec.url, spec.request.model, ca=spec.ca)
         request, counted = await fitted(spec.request, tokenizer.count)
         spec = replace(
             spec,
@@ -191,6 +193,7 @@ async def _measure(
 def _options(given: dict[str, Any]) -> BenchOptions:
     """The options, with URL, model and metrics from the deployment file where there is one."""
     config, hop_name = given.pop("config"), given.pop("hop")
+    given["ca"] = str(given["ca"]) if given["ca"] else None
     if given["url"] is None:
         deployment = _deployment(config)
         hop = next((hop for hop in deployment.hops if hop_name in (None, hop.name)), None)
@@ -199,7 +202,9 @@ def _options(given: dict[str, Any]) -> BenchOptions:
                 f"no hop is called `{hop_name}`",
                 "hops: " + ", ".join(hop.name for hop in deployment.hops),
             )
-        given["url"] = hop.url
+        link = link_of(hop, deployment.folder)
+        check_load(link)
+        given["url"], given["ca"] = hop.url, given["ca"] or link.ca
         given["model"] = given["model"] or deployment.model
         engine = next((hop for hop in deployment.hops[::-1] if hop.metrics), None)
         given["metrics_url"] = given["metrics_url"] or (engine.metrics if engine else None)
@@ -226,7 +231,7 @@ def _deployment(config: Path | None) -> Deployment:
 
 
 def _engine(spec: BenchSpec) -> EngineWatch:
-    return EngineWatch(spec.url, spec.metrics_url, counter_reader())
+    return EngineWatch(spec.url, spec.metrics_url, counter_reader(), ca=spec.ca)
 
 
 def _report(

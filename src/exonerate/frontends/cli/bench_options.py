@@ -117,6 +117,7 @@ class BenchOptions:
     batch_ms: float
     slo_ms: Mapping[str, float]
     metrics_url: str | None
+    ca: str | None
 
     def spec(self) -> BenchSpec:
         """The run that they describe."""
@@ -131,6 +132,7 @@ class BenchOptions:
             warmup_requests=self.warmup,
             slo_ms=self.slo_ms,
             metrics_url=self.metrics_url,
+            ca=self.ca,
         )
 
     def bodies(self) -> list[bytes]:

@@ -40,7 +40,7 @@ def command(pids: tuple[int, ...], metrics: bool, where: CaseOptions, as_json: b
         )
     answer: dict[str, Json] = {**snapshot(hops, pids, take=snapshot_taker())}
     if metrics:
-        pages = read_metrics(hops, get=page_reader(), read_counters=series_reader())
+        pages = read_metrics(hops, get=page_reader(deployment), read_counters=series_reader())
         answer["metrics"] = dict(asyncio.run(pages))
     ledger, book = where.open_book()
     case = case_to_write(where, ledger, book, title="a hang, looked at", symptom="hang")

@@ -25,7 +25,7 @@ def status(config: Path | None, as_json: bool) -> int:
     Only model lists and metrics pages are read; no completion is sent.
     """
     deployment = required_deployment(config)
-    views = run_async(survey(deployment, page_reader(), series_reader()))
+    views = run_async(survey(deployment, page_reader(deployment), series_reader()))
     answer = _answer(deployment, views)
     if as_json:
         print_json(answer)

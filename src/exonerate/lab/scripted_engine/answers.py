@@ -8,6 +8,8 @@ import random
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from exonerate.core.wire.code_words import code_words_in
+
 # fmt: off
 WORDS = (
     "the", "river", "keeps", "its", "course", "and", "every", "stone", "remembers", "rain", "over",
@@ -15,6 +17,7 @@ WORDS = (
     "people", "wait", "near", "old", "bridges", "for", "letters", "that", "never", "arrive",
 )
 # fmt: on
+CODE_WORD_FIRST, CODE_WORD_EVERY = 1, 6
 GARBAGE = ("zqx", "##", "vvv", "0x0", "lkj", "@@", "qqq", "wrp")
 
 
@@ -75,12 +78,24 @@ def _prompt(loaded: Mapping[str, object], *, chat: bool) -> str:
     return "\n".join(str(item.get("content")) for item in messages if isinstance(item, dict))
 
 
+def reworded(word: str) -> str:
+    """Another word that makes as much sense in its place; one that was asked for stays."""
+    if word not in WORDS:
+        return word
+    return WORDS[(WORDS.index(word) + len(WORDS) // 2) % len(WORDS)]
+
+
 def words_for(ask: Ask, *, seed: int, limit: int) -> Iterator[str]:
-    """The words of the answer, at most as many as asked for."""
+    """The words of the answer, at most as many as asked for.
+
+    A code word of the prompt comes back in it again and again, as an obedient model would do it.
+    """
+    codes = code_words_in(ask.prompt)
     digest = hashlib.sha256(f"{seed}\n{ask.prompt}".encode()).digest()
     rng = random.Random(digest)
-    for _ in range(min(ask.max_tokens, limit)):
-        yield rng.choice(WORDS)
+    for number in range(min(ask.max_tokens, limit)):
+        word = rng.choice(WORDS)
+        yield codes[0] if codes and number % CODE_WORD_EVERY == CODE_WORD_FIRST else word
 
 
 def echoed(ask: Ask, *, limit: int) -> Iterator[str]:

@@ -17,6 +17,7 @@ from exonerate.lab.scripted_engine.answers import (
     echoed,
     event,
     finish_reason,
+    reworded,
     usage_event,
     whole,
     words_for,
@@ -166,6 +167,8 @@ class Completion:
                 return "the"
             case "foreign":
                 return self._foreign() or word
+            case "reword":
+                return reworded(word)
 
     def _foreign(self) -> str | None:
         others = [text for owner, text in self._desk.texts.items() if owner != id(self) and text]

@@ -65,9 +65,11 @@ class Corrupt:
     """Tokens come out wrong, while at least `while_running` requests run.
 
     `garbage` are made-up words, `loop` repeats one word, `foreign` is text of another request.
+    `reword` is no damage: other words that make as much sense, as another order of adding numbers
+    gives them.
     """
 
-    how: Literal["garbage", "loop", "foreign"] = "garbage"
+    how: Literal["garbage", "loop", "foreign", "reword"] = "garbage"
     after_tokens: int = 0
     while_running: int = 0
 

@@ -35,12 +35,14 @@ class Axis:
             changed here. Pure.
         crowd: how many of the changed sessions run at once, where that is what is changed; None
             where the axis does not apply.
+        same_prompts: both sides ask the same questions, so that their texts can be compared.
     """
 
     slug: str
     changed: str
     vary: Vary
     crowd: Callable[[Deployment], int | None] | None = None
+    same_prompts: bool = False
 
     @property
     def observable(self) -> str:
@@ -56,3 +58,8 @@ def flip_name(session: str) -> tuple[str, str, str] | None:
     if not at or not dash or kind not in ("axis", "control") or not slug:
         return None
     return kind, slug, number
+
+
+def beside(session: str, hop: str) -> str:
+    """What the names of a session's crowd begin with."""
+    return f"crowd@{hop}/{session}/"

@@ -48,7 +48,10 @@ def _content(session: ProbeSession, facts: Facts, _: Deployment) -> ProbeSession
 
 
 def _framing(session: ProbeSession, _: Facts, __: Deployment) -> ProbeSession | None:
-    return replace(session, request=replace(session.request, chunked=not session.request.chunked))
+    """With a length instead of chunks; every hop knows a length, so that is not taken away."""
+    if not session.request.chunked:
+        return None
+    return replace(session, request=replace(session.request, chunked=False))
 
 
 def _stream(session: ProbeSession, _: Facts, __: Deployment) -> ProbeSession | None:
@@ -72,7 +75,11 @@ AXES = (
     Axis(slug="size", changed="with small bodies", vary=_size),
     Axis(slug="tokens", changed="with as many bytes and an eighth of the prompt", vary=_tokens),
     Axis(slug="content", changed="with plain words of the same size", vary=_content),
-    Axis(slug="framing", changed="with its bodies framed the other way", vary=_framing),
+    Axis(
+        slug="framing",
+        changed="with bodies that say their length instead of coming in chunks",
+        vary=_framing,
+    ),
     Axis(slug="stream", changed="with `stream` the other way", vary=_stream),
     Axis(slug="encoding", changed="without compression of the answer", vary=_encoding),
     Axis(slug="length", changed="with answers of a few tokens", vary=_length),

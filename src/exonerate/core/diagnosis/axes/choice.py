@@ -59,11 +59,15 @@ def _asked(judgement: Judgement, axis: Axis) -> bool:
 
 
 def _gain(judgement: Judgement, axis: Axis, entry: Hop) -> float:
-    """Bits expected; a class that cannot be convicted without the axis makes it worth a whole."""
+    """Bits expected; a class that cannot be convicted without the axis makes it worth a whole.
+
+    Where several classes need one, that of the most believable goes first.
+    """
     credible = [r for r in judgement.ratings if r.posterior >= CREDIBLE]
     reached = _reached(judgement.deployment, entry)
-    if any(_needs(rating, axis, reached) for rating in credible):
-        return 1.0
+    needed = [r.posterior for r in credible if _needs(r, axis, reached)]
+    if needed:
+        return 1.0 + max(needed)
     total = sum(rating.posterior for rating in credible)
     weights = [rating.posterior / total for rating in credible] if credible else []
     chances = [_chance_of_flip(rating, axis, reached) for rating in credible]

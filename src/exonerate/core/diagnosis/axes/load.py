@@ -1,4 +1,8 @@
-"""Axes of the load: how many of the victim's sessions run at once."""
+"""Axes of the load: how many of the victim's sessions run at once.
+
+A victim with other sessions beside it is tried alone; one that is alone is tried in a crowd, since
+a fault of the batch needs one. Both sides ask the same questions: their texts can be compared.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +11,23 @@ from exonerate.core.diagnosis.axes.axis import Axis
 from exonerate.core.diagnosis.facts import Facts
 from exonerate.core.scene import ProbeSession
 
+CROWD = 4
+"""How many sessions are a crowd, for a victim that is alone."""
+
 
 def _unchanged(session: ProbeSession, _: Facts, __: Deployment) -> ProbeSession | None:
     return session
 
 
-def _alone(deployment: Deployment) -> int | None:
-    return 1 if deployment.victim.concurrency > 1 else None
+def _other_crowd(deployment: Deployment) -> int | None:
+    return 1 if deployment.victim.concurrency > 1 else CROWD
 
 
-AXES = (
-    Axis(slug="load", changed="alone, without its other sessions", vary=_unchanged, crowd=_alone),
+LOAD = Axis(
+    slug="load",
+    changed="in another crowd",
+    vary=_unchanged,
+    crowd=_other_crowd,
+    same_prompts=True,
 )
+AXES = (LOAD,)

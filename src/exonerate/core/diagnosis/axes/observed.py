@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from exonerate.core.deployment.model import Deployment, Hop
 from exonerate.core.deployment.topology import before, beyond, probeable
-from exonerate.core.diagnosis.axes.axis import Axis, flip_name
+from exonerate.core.diagnosis.axes.axis import Axis, beside, flip_name
 from exonerate.core.diagnosis.axes.registry import AXES
 from exonerate.core.diagnosis.chance import fisher_one_sided
 from exonerate.core.diagnosis.facts import Facts, Session
@@ -56,8 +56,8 @@ def _of_axis(hop: Hop, axis: Axis, facts: Facts, deployment: Deployment) -> Obse
     past = [other for other in beyond(deployment, hop.name) if probeable(other)]
     reference = victim_sessions(facts, past)
     sessions = [s for s in _of_slug(facts, axis.slug) if s.hop in passing and s.conclusive]
-    changed = _side([s for s in sessions if s.plan.name.startswith("axis-")], reference)
-    control = _side([s for s in sessions if s.plan.name.startswith("control-")], reference)
+    changed = _side([s for s in sessions if s.plan.name.startswith("axis-")], reference, facts)
+    control = _side([s for s in sessions if s.plan.name.startswith("control-")], reference, facts)
     value = _value(changed, control)
     if value is None:
         return None
@@ -73,9 +73,19 @@ def _of_slug(facts: Facts, slug: str) -> Iterator[Session]:
             yield session
 
 
-def _side(sessions: Sequence[Session], reference: Sequence[Session]) -> Side:
-    bad = sum(symptom(session, reference) not in ANSWERED for session in sessions)
+def _side(sessions: Sequence[Session], reference: Sequence[Session], facts: Facts) -> Side:
+    """A session counts with its crowd: the first of them to come may be the one that is spared."""
+    bad = 0
+    for session in sessions:
+        together = [session, *crowd_of(session, facts)]
+        bad += any(symptom(s, reference) not in ANSWERED for s in together if s.conclusive)
     return Side(bad, len(sessions))
+
+
+def crowd_of(session: Session, facts: Facts) -> list[Session]:
+    """The sessions that ran beside this one, to make its crowd."""
+    names = beside(session.plan.name, session.hop)
+    return [s for s in facts.sessions if s.scene == session.scene and s.plan.name.startswith(names)]
 
 
 def _value(changed: Side, control: Side) -> str | None:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from exonerate.core.deployment.model import Deployment, Hop
-from exonerate.core.diagnosis.axes.axis import Axis
+from exonerate.core.diagnosis.axes.axis import Axis, beside
 from exonerate.core.diagnosis.facts import Facts, Session
 from exonerate.core.diagnosis.inquiries import (
     Shape,
@@ -120,18 +120,22 @@ def _pair(
     assert changed is not None
     usual = deployment.victim.concurrency
     crowd = axis.crowd(deployment) if axis.crowd else usual
-    yield _together(plain, f"control-{axis.slug}-{number}@{hop.name}", usual)
-    yield _together(changed, f"axis-{axis.slug}-{number}@{hop.name}", crowd or usual)
+    question = f"{axis.slug}@{hop.name}" if axis.same_prompts else None
+    yield _together(plain, f"control-{axis.slug}-{number}@{hop.name}", usual, question)
+    yield _together(changed, f"axis-{axis.slug}-{number}@{hop.name}", crowd or usual, question)
 
 
-def _together(session: ProbeSession, name: str, crowd: int) -> list[ProbeSession]:
+def _together(
+    session: ProbeSession, name: str, crowd: int, question: str | None
+) -> list[ProbeSession]:
     """The session, and beside it as many more as make the crowd."""
-    names = [name, *(f"crowd@{session.hop}/{name}/{n}" for n in range(2, crowd + 1))]
-    return [_salted(replace(session, name=one)) for one in names]
+    others = [f"{beside(name, session.hop)}{n}" for n in range(2, crowd + 1)]
+    first = _salted(replace(session, name=name), question or name)
+    return [first, *(_salted(replace(session, name=one), one) for one in others)]
 
 
-def _salted(session: ProbeSession) -> ProbeSession:
+def _salted(session: ProbeSession, own: str) -> ProbeSession:
     """A prompt of its own, so that no prefix cache answers for the engine."""
     prompt = session.request.prompt
-    salt = f"{prompt.salt}-{session.name}"
+    salt = f"{prompt.salt}-{own}"
     return replace(session, request=replace(session.request, prompt=replace(prompt, salt=salt)))

@@ -14,6 +14,8 @@ HEALTHY = SuspectClass(
         "through": frozenset({"ok"}),
         "beyond": frozenset({"ok"}),
         "same-text": frozenset({"same"}),
+        "load-text": frozenset({"same"}),
+        "connecting": frozenset({"quick"}),
         # A hang can be over by now; errors that keep coming do not go with a sound path.
         "complaint": frozenset({"hang", "slow", "corrupted", "truncated"}),
     },
@@ -30,6 +32,7 @@ STALE_REUSE = SuspectClass(
     predicts={
         "through": frozenset({"ok"}),
         "closed-while-idle": frozenset({"after-a-while"}),
+        "connecting": frozenset({"quick"}),
         "complaint": frozenset({"errors", "truncated"}),
     },
     needs=("closed-while-idle", "complaint"),
@@ -41,4 +44,60 @@ STALE_REUSE = SuspectClass(
     ),
 )
 
-CLASSES = (HEALTHY, STALE_REUSE)
+BENIGN_NONDETERMINISM = SuspectClass(
+    slug="benign-nondeterminism",
+    layer="engine",
+    roles=(),
+    prior=0.05,
+    mechanism="is before an engine whose wording depends on what else runs: other batches round "
+    "differently, and each answer is sensible",
+    predicts={
+        "through": frozenset({"ok"}),
+        "beyond": frozenset({"ok"}),
+        "same-text": frozenset({"same", "differs"}),
+        "load-text": frozenset({"diverges"}),
+        "complaint": frozenset({"corrupted"}),
+    },
+    is_fault=False,
+    needs=("load-text",),
+    flips="one request at a time gets the same text every time",
+    settings=(
+        "where the wording must not change: a deterministic mode of the engine (SGLang "
+        "`--enable-deterministic-inference`, vLLM `VLLM_BATCH_INVARIANT=1`), at its price",
+    ),
+)
+HOST_STARVED = SuspectClass(
+    slug="host-starved",
+    layer="host",
+    roles=(),
+    prior=0.05,
+    mechanism="is on a host without processor time to give: a known-good exchange that passes no "
+    "hop is slow as well",
+    predicts={
+        "through": frozenset({"ok", "slow", "jerky", "burst", "mixed"}),
+        "beyond": frozenset({"slow"}),
+        "control": frozenset({"slow"}),
+        "complaint": frozenset({"slow", "hang"}),
+    },
+    is_fault=False,
+    needs=("control",),
+    flips="on an idle host the same requests are quick",
+    settings=("move what else runs on this host away, or give the engine processors of its own",),
+)
+HOP_STARVED = SuspectClass(
+    slug="host-starved",
+    layer="host",
+    roles=("proxy", "router", "prefill", "decode", "engine"),
+    prior=0.03,
+    mechanism="is ready to compute and gets no processor: other programs of its host have them",
+    predicts={
+        "through": frozenset({"slow", "hang", "jerky", "burst"}),
+        "processor-wait": frozenset({"starved"}),
+        "engine-meanwhile": frozenset({"progressing", "queueing"}),
+    },
+    is_fault=False,
+    needs=("processor-wait",),
+    flips="on an idle host the same requests are quick",
+    settings=("move what else runs on this host away, or give the hop processors of its own",),
+)
+CLASSES = (HOST_STARVED, HOP_STARVED, HEALTHY, BENIGN_NONDETERMINISM, STALE_REUSE)

@@ -1,0 +1,98 @@
+"""After a conviction, while there is budget: on what the fault depends, and where it begins.
+
+The verdict stands already; this is for its details. The victim's own text comes first where there
+is one (`content`), then walks over number, size, age and silence, then the other ways in which a
+request can differ. Nothing is asked that does not fit into what is left of the budget.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from exonerate.core.deployment.model import Hop
+from exonerate.core.deployment.topology import hop_named, probeable
+from exonerate.core.diagnosis.axes.points import brackets, points_of
+from exonerate.core.diagnosis.axes.registry import axis_of
+from exonerate.core.diagnosis.axes.scenes import Inquiry, applicable, axis_scene, cost_s
+from exonerate.core.diagnosis.axes.walks import next_walk, walk_cost_s, walk_scene
+from exonerate.core.diagnosis.judgement import Judgement
+from exonerate.core.diagnosis.suspect import Observation
+from exonerate.core.scene import Scene
+
+REFINED = ("drops-requests", "request-refused")
+"""Classes whose fault depends on something of the request or of its connection."""
+OTHERWISE = ("framing-flip", "stream-flip", "encoding-flip")
+"""What is tried where no quantity explains the fault."""
+CAUSES: Mapping[str, str] = {
+    "content-flip": "the content of the request",
+    "framing-flip": "the framing of the request's body",
+    "stream-flip": "whether a stream is asked for",
+    "encoding-flip": "whether the answer may be compressed",
+}
+"""What a fault depends on where one change makes it go, however large or late the request."""
+
+
+def next_refinement(
+    judgement: Judgement, left_s: float, *, seed: int, gentle: bool
+) -> Scene | None:
+    """The next scene for the details of a convicted fault; None when they are known, or cost more.
+
+    `left_s` is what is left of the budget.
+    """
+    suspect = judgement.top.suspect
+    hop = hop_named(judgement.deployment, suspect.hop)
+    if suspect.suspect_class.slug not in REFINED or not probeable(hop):
+        return None
+    content = _varied(judgement, hop, "content-flip", left_s, seed=seed, gentle=gentle)
+    if content is not None:
+        return content
+    if depends_on_content(judgement):
+        return None
+    facts, deployment = judgement.facts, judgement.deployment
+    size_first = suspect.suspect_class.slug == "request-refused"
+    walk = next_walk(facts, deployment, hop, size_first=size_first)
+    if walk is not None:
+        fits = walk_cost_s(facts, walk, hop) <= left_s
+        return walk_scene(facts, deployment, hop, walk, seed=seed, gentle=gentle) if fits else None
+    return _otherwise(judgement, hop, left_s, seed=seed, gentle=gentle)
+
+
+def depends_on_content(judgement: Judgement) -> bool:
+    """Whether plain words of the same size go well."""
+    seen = judgement.observed("content-flip")
+    return seen is not None and seen.value == "flips"
+
+
+def _otherwise(
+    judgement: Judgement, hop: Hop, left_s: float, *, seed: int, gentle: bool
+) -> Scene | None:
+    """No quantity parts good from bad: is it the framing, the stream, the compression?"""
+    always = all(
+        s.failed for s in judgement.facts.sessions if s.victim_shaped and s.hop == hop.name
+    )
+    found = [o for name in OTHERWISE if (o := judgement.observed(name)) is not None]
+    if not always or brackets(points_of(judgement.facts, hop.name)) or _flipped(found):
+        return None
+    for name in OTHERWISE:
+        scene = _varied(judgement, hop, name, left_s, seed=seed, gentle=gentle)
+        if scene is not None:
+            return scene
+    return None
+
+
+def _flipped(found: list[Observation]) -> bool:
+    return any(observation.value == "flips" for observation in found)
+
+
+def _varied(
+    judgement: Judgement, hop: Hop, name: str, left_s: float, *, seed: int, gentle: bool
+) -> Scene | None:
+    """The scene that varies an axis, where it can be, was not yet and is affordable."""
+    axis = axis_of(name)
+    assert axis is not None
+    facts, deployment = judgement.facts, judgement.deployment
+    asked = any(scene.id.startswith(f"axis-{axis.slug}-") for scene in facts.scenes)
+    inquiry = Inquiry(axis, hop)
+    if asked or cost_s(facts, hop) > left_s or not applicable(deployment, facts, inquiry):
+        return None
+    return axis_scene(deployment, facts, inquiry, seed, gentle=gentle)

@@ -1,0 +1,67 @@
+"""Whether an engine's process was replaced or is down, and whether its counters began anew.
+
+A cut answer says nothing about why it was cut. A restart shows in the identity of the process that
+listens, in counters that fall (they only ever rise while a process lives), or in a port that
+nobody listens on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import pairwise
+
+from exonerate.core.deployment.model import Hop
+from exonerate.core.diagnosis.facts import CounterSample, Facts
+from exonerate.core.diagnosis.suspect import Observation
+
+RISING = ("generated_tokens", "prompt_tokens", "steps", "requests")
+"""Counters that never fall in the life of a process."""
+
+
+def engine_process(hop: Hop, facts: Facts) -> Observation | None:
+    """`restarted`, `down` or `same`; None where nothing of it was seen."""
+    restarts = max(_replaced(hop, facts), _begun_anew(hop, facts))
+    refused = [
+        round_.outcome == "no-connect"
+        for session in facts.sessions
+        if session.hop == hop.name
+        for round_ in session.rounds
+        if round_.outcome != "unfinished"
+    ]
+    if restarts:
+        return Observation(hop.name, "engine-process", "restarted", restarts, restarts)
+    if any(refused):
+        return Observation(hop.name, "engine-process", "down", sum(refused), len(refused))
+    seen = len(_identities(hop, facts))
+    return Observation(hop.name, "engine-process", "same", 1, 1) if seen else None
+
+
+def _identities(hop: Hop, facts: Facts) -> list[frozenset[str]]:
+    samples = [
+        sample
+        for (_, name), group in facts.sockets.items()
+        if name == hop.name
+        for sample in group
+        if sample.processes
+    ]
+    return [frozenset(s.processes) for s in sorted(samples, key=lambda s: s.at_ns)]
+
+
+def _replaced(hop: Hop, facts: Facts) -> int:
+    """How often every process that listened was gone and others listened."""
+    return sum(not before & after for before, after in pairwise(_identities(hop, facts)))
+
+
+def _begun_anew(hop: Hop, facts: Facts) -> int:
+    """How often a counter fell from one reading to the next."""
+    samples = [s for s in facts.counters if s.hop == hop.name and s.values is not None]
+    ordered = sorted(samples, key=lambda s: s.at_ns)
+    return sum(_fell(_values(before), _values(after)) for before, after in pairwise(ordered))
+
+
+def _fell(before: Mapping[str, float], after: Mapping[str, float]) -> bool:
+    return any(after[name] < before[name] for name in RISING if name in before and name in after)
+
+
+def _values(sample: CounterSample) -> Mapping[str, float]:
+    return sample.values or {}

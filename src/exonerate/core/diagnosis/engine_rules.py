@@ -1,0 +1,70 @@
+"""What is asked of an engine before it is accused or excused, and what is enough to accuse it."""
+
+from __future__ import annotations
+
+from exonerate.core.deployment.topology import probeable
+from exonerate.core.diagnosis.axes.load import LOAD
+from exonerate.core.diagnosis.axes.scenes import Inquiry, axis_scene
+from exonerate.core.diagnosis.judgement import Judgement
+from exonerate.core.diagnosis.walks import walk_scene
+from exonerate.core.scene import Scene
+
+TIMES_MIN = 3
+CROWD_TEXTS = {"kernel-corruption": "garbled", "kv-mixup": "foreign"}
+
+QUEUE_LEAVINGS = {"cancel-not-propagated": "kept", "retry-multiplication": "passed-on"}
+
+
+def crowd_scene(judgement: Judgement, seed: int, *, gentle: bool) -> Scene | None:
+    """The same questions alone and in a crowd, where every answer came and the text is doubted."""
+    facts, deployment = judgement.facts, judgement.deployment
+    if any(scene.id.startswith(f"axis-{LOAD.slug}-") for scene in facts.scenes) or gentle:
+        return None
+    if not any(scene.id.startswith("content-") for scene in facts.scenes):
+        return None
+    if any(session.failed is not None for session in facts.sessions):
+        return None
+    doubted = any(
+        (o.observable, o.value) in (("complaint", "corrupted"), ("same-text", "differs"))
+        for o in judgement.observations
+    )
+    if not doubted:
+        return None
+    hop = next(h for h in reversed(deployment.hops) if probeable(h))
+    return axis_scene(deployment, facts, Inquiry(LOAD, hop), seed)
+
+
+def edge_scene(judgement: Judgement, seed: int) -> Scene | None:
+    """Where the corruption begins, once it is known whose it is."""
+    slug = judgement.top.suspect.suspect_class.slug
+    return walk_scene(judgement.facts, judgement.deployment, slug, seed)
+
+
+def pair_proves(judgement: Judgement) -> bool:
+    """The legs of a pair part while other requests pass: there is no bypass, each leg is seen."""
+    return judgement.top_is("half-pair") and all(
+        judgement.times(name) >= TIMES_MIN for name in ("legs", "request-left", "fresh-meanwhile")
+    )
+
+
+def queue_proves(judgement: Judgement) -> bool:
+    """The engine is full of a box's doing, so that a bypass helps nobody; our own leaving tells.
+
+    A box that keeps what clients leave; or one that ends it, and still has more requests waiting
+    behind it than clients before it: it has sent some of them more than once.
+    """
+    wanted = QUEUE_LEAVINGS.get(judgement.top.suspect.suspect_class.slug)
+    left, behind = judgement.observed("leaving"), judgement.observed("requests-behind")
+    if wanted is None or left is None or behind is None:
+        return False
+    times = min(left.times, behind.times)
+    return (left.value, behind.value) == (wanted, "more") and times >= TIMES_MIN
+
+
+def crowd_proves(judgement: Judgement) -> bool:
+    """A crowd made the text wrong and its absence made it right, often enough."""
+    wanted = CROWD_TEXTS.get(judgement.top.suspect.suspect_class.slug)
+    text, flip = judgement.observed("load-text"), judgement.observed(LOAD.observable)
+    if wanted is None or text is None or flip is None:
+        return False
+    return text.value == wanted and text.times >= TIMES_MIN and flip.value == "flips"

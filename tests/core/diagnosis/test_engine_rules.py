@@ -1,0 +1,116 @@
+"""Engines whose text goes wrong: in a crowd, beyond a length, or never by any fault of theirs."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tests.support.world import Answer, Asked, Rule, World, locate_in
+
+GARBAGE = "zqx ## vvv 0x0 lkj @@ qqq wrp"
+
+
+def said(asked: Asked, text: str = "rain falls on the old bridge at night") -> Answer:
+    """An obedient answer to a probe."""
+    return Answer(text=f"{asked.code_word} {text}")
+
+
+def world(rule: Rule, *, concurrency: int = 1) -> World:
+    """The usual path, with so many sessions of the victim at once."""
+    made = World(rule)
+    victim = replace(made.deployment.victim, concurrency=concurrency, rounds=3, growth_tokens=50)
+    made.deployment = replace(made.deployment, victim=victim)
+    return made
+
+
+def located(world: World, symptom: str = "corrupted") -> Any:
+    """The answer for a victim with that complaint."""
+    return locate_in(world, symptom=symptom)
+
+
+def only_fault(answer: Any) -> Mapping[str, Any]:
+    """The one fault of an answer."""
+    (fault,) = answer["faults"]
+    return dict(fault)
+
+
+@pytest.mark.parametrize("concurrency", [1, 4])
+def test_text_that_makes_no_sense_in_a_crowd_is_the_engine_s_kernel(concurrency: int) -> None:
+    """The batch is named on both sides, whether or not the victim itself is the crowd."""
+    answer = located(
+        world(
+            lambda a: Answer(text=GARBAGE) if a.together >= 4 else said(a), concurrency=concurrency
+        )
+    )
+    fault = only_fault(answer)
+    assert (fault["class"], fault["hops"]) == ("kernel-corruption", ["engine"])
+    assert fault["details"]["batch"] == {"clean_up_to": 3, "corrupt_from": 4}
+
+
+def test_text_that_makes_no_sense_beyond_a_length_names_the_length() -> None:
+    """A crowd changes nothing, fewer tokens in as many bytes do; the cliff lies in the details."""
+    answer = located(
+        world(lambda a: Answer(text="the " * 20) if a.prompt_tokens > 260 else said(a))
+    )
+    fault = only_fault(answer)
+    assert (fault["class"], fault["hops"]) == ("long-context-corruption", ["engine"])
+    edge = fault["details"]["prompt_tokens"]
+    assert edge["clean_up_to"] <= 260 < edge["corrupt_from"] <= edge["clean_up_to"] + 10
+
+
+def test_words_of_another_request_are_a_mix_up_and_not_a_wrong_kernel() -> None:
+    """The code word of another probe stands in the answer, when several run."""
+
+    def rule(asked: Asked) -> Answer:
+        if asked.together < 2:
+            return said(asked)
+        prompt = replace(asked.session.request.prompt, salt="somebody else")
+        request = replace(asked.session.request, prompt=prompt)
+        other = replace(asked, session=replace(asked.session, request=request))
+        return said(asked, f"rain falls {other.code_word} on the bridge")
+
+    fault = only_fault(located(world(rule, concurrency=3)))
+    assert (fault["class"], fault["hops"]) == ("kv-mixup", ["engine"])
+
+
+def test_wording_that_changes_with_the_batch_is_nobody_s_fault() -> None:
+    """The texts begin alike and part later, both sensible."""
+    answer = located(
+        world(
+            lambda a: (
+                said(a, "rain falls on the hill and the river grows wide")
+                if a.together > 1
+                else said(a, "rain falls on the old bridge and the people wait")
+            )
+        )
+    )
+    assert answer["outcome"] == "no_fault"
+    assert answer["explanation"]["class"] == "benign-nondeterminism"
+
+
+def test_texts_with_nothing_in_common_are_not_excused() -> None:
+    """A crowd that gets other words from the first on is not rounding; nobody is named either."""
+    answer = located(
+        world(lambda a: Answer(text="one thing " * 6 if a.together > 1 else "two sides " * 6))
+    )
+    assert answer["outcome"] == "insufficient_evidence"
+
+
+def test_a_model_that_repeats_itself_without_being_asked_is_not_called_corrupt() -> None:
+    """A loop is a fault only where every other answer was obedient."""
+    answer = located(
+        world(lambda a: Answer(text="the " * 20 if a.round == 3 else "a quiet road " * 4))
+    )
+    assert answer["faults"] == []
+
+
+def test_a_victim_without_doubts_about_its_text_is_not_tried_in_a_crowd() -> None:
+    """No load is made that nobody asked for."""
+    lanes = {
+        symptom: {
+            bar["lane"].partition("@")[0] for bar in located(world(said), symptom)["timeline"]
+        }
+        for symptom in ("hang", "corrupted")
+    }
+    assert "axis-load-1" in lanes["corrupted"]
+    assert "axis-load-1" not in lanes["hang"]

@@ -1,0 +1,66 @@
+"""Runs of the lab as text and as JSON."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from exonerate.report.lab import LabReport, LabRun, NotRun, lab_json, lab_text, summary
+
+
+def run(**more: Any) -> LabRun:
+    """A right answer, or what `more` makes of it."""
+    plain: dict[str, Any] = {
+        "scenario": "S1",
+        "seed": 1,
+        "version": "0.1.0",
+        "expected": "drops-requests",
+        "explanation": None,
+        "got": "drops-requests@edge",
+        "points": 1.0,
+        "false_accusation": False,
+        "right_layer": True,
+        "right_class": True,
+        "why": "accused edge (proxy: drops-requests)",
+        "elapsed_s": 30.0,
+        "timers_s": 0.0,
+    }
+    return LabRun(**{**plain, **more})
+
+
+def wrong(**more: Any) -> LabRun:
+    """A false accusation."""
+    return run(
+        got="saturated@engine", points=-3.0, false_accusation=True, right_layer=False,
+        right_class=False, **more,
+    )  # fmt: skip
+
+
+def test_the_summary_counts_points_and_false_accusations() -> None:
+    """One right and one false accusation are minus two points, and half the classes."""
+    figures = summary([run(), wrong(seed=2)])
+    assert (figures["points"], figures["score"], figures["false_accusations"]) == (-2.0, -1.0, 1)
+    assert figures["right_class"] == 0.5
+    assert summary([])["score"] is None
+
+
+def test_the_text_names_what_was_not_run_and_how_to_get_it() -> None:
+    """A scenario whose part is missing is a line, and never left out in silence."""
+    missing = NotRun(scenario="S6", seed=None, why="needs mitmdump", hint="get it with `x`")
+    text = lab_text(LabReport(runs=[run()], not_run=[missing]))
+    assert "not run: S6: needs mitmdump; get it with `x`" in text
+    assert "none" not in text.lower()
+
+
+def test_stale_rows_show() -> None:
+    """Runs of other code are counted in the text and marked in JSON."""
+    made = LabReport(runs=[run(), run(seed=2)], stale=frozenset({("S1", 2)}))
+    assert "1 of the runs are of other code" in lab_text(made)
+    answer: Any = lab_json(made)
+    assert [row["stale"] for row in answer["runs"]] == [False, True]
+
+
+def test_the_confusion_counts_answers() -> None:
+    """Each expected class with how often it was answered by what."""
+    answer: Any = lab_json(LabReport(runs=[run(), run(seed=2), wrong(seed=3)]))
+    row = answer["confusion"]["drops-requests"]
+    assert row == {"drops-requests@edge": 2, "saturated@engine": 1}
