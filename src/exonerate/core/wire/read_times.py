@@ -2,7 +2,7 @@
 
 The times of an answer are columns of 64-bit numbers. A Python integer of many digits is used as
 such a column, a *lane* of 64 bits for each number: one addition, subtraction or multiplication
-then does all lanes in C, which costs a tenth of a loop over objects and needs no numpy (the load
+then does all lanes in C, which costs a fifth of a loop over objects and needs no numpy (the load
 worker must stay small). Nothing may be borrowed from one lane by its neighbour, so before a
 subtraction `_BIAS` is added to each lane; where a result is not what a lane can show
 (a clock that stepped back, a gap of more than four seconds, a very late read), the numbers
