@@ -61,9 +61,16 @@ class ReadTimes:
         """The stamp of one read."""
         return self.wall_ns[read] - self._offset_ns
 
-    def earliest(self, read: int) -> int:
-        """The last moment at which nothing of this read's bytes was there."""
-        return max(self._wakes[2 * read], self.at(read - 1) if read else 0)
+    def spans_ns(self, reads: Sequence[int]) -> list[int]:
+        """For each of these reads, how long before its stamp the first of its bytes may have come.
+
+        That is since its socket was last found empty, and since the stamp of the read before.
+        """
+        wall, polled, offset = self.wall_ns, self._wakes[::2], self._offset_ns
+        return [
+            max(0, wall[read] - max(polled[read] + offset, wall[read - 1] if read else offset))
+            for read in reads
+        ]
 
     def gaps_ns(self, read_of_event: Sequence[int], begun_ns: int) -> array[int]:
         """From each event to the next, given the read that brought it; first from `begun_ns`."""
