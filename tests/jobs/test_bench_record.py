@@ -28,6 +28,10 @@ def test_each_load_is_in_the_line_with_what_is_known_of_it() -> None:
 
 def test_a_result_that_measured_the_client_says_so_first() -> None:
     """Nobody reads a client-bound number as one of the service."""
-    answer: JsonObject = {"valid": False, "invalid": "client-bound", "cells": [cell("C8", 81.25, 40.0)]}
+    answer: JsonObject = {
+        "valid": False,
+        "invalid": "client-bound",
+        "cells": [cell("C8", 81.25, 40.0)],
+    }
     assert headline(answer).startswith("invalid: client-bound; C8")
     assert headline({"valid": True, "invalid": None, "cells": []}) == "nothing was measured"
