@@ -7,7 +7,6 @@ answer takes as long as reading a dozen events.
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
 
@@ -172,13 +171,14 @@ def _put_arrivals(record: RequestRecord, read_of_event: Sequence[int], times: Re
 
 
 def _coalesced(read_of_event: Sequence[int], times: ReadTimes) -> tuple[CoalescedRead, ...]:
-    several = [(read, events) for read, events in Counter(read_of_event).items() if events > 1]
-    return tuple(
-        CoalescedRead(
-            bisect_left(read_of_event, read), events, max(0, times.at(read) - times.earliest(read))
-        )
-        for read, events in several
-    )
+    first, firsts, counts, reads = 0, [], [], []
+    for read, events in Counter(read_of_event).items():
+        if events > 1:
+            firsts.append(first)
+            counts.append(events)
+            reads.append(read)
+        first += events
+    return tuple(map(CoalescedRead, firsts, counts, times.spans_ns(reads)))
 
 
 def _or_unknown(count: int | None) -> int:

@@ -89,4 +89,4 @@ def test_bytes_came_after_the_last_empty_poll_and_after_the_read_before() -> Non
     """The bounds of an event that shares its read are the later of the two."""
     wakes = wake_at(100, 500) + wake_at(900, 2000)
     times = ReadTimes(stamp_of(300) + stamp_of(1500), wakes, offset_ns=OFFSET_NS, from_kernel=True)
-    assert [times.earliest(0), times.earliest(1)] == [100, 900]
+    assert times.spans_ns([0, 1]) == [200, 600]

@@ -30,7 +30,7 @@ from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import BinaryIO, cast
+from typing import BinaryIO, NamedTuple, cast
 
 import orjson
 
@@ -54,8 +54,7 @@ _COALESCED_READ = struct.Struct("<IHI")
 assert sys.byteorder == "little", "the arrays below are written in the machine's order"
 
 
-@dataclass(frozen=True, slots=True)
-class CoalescedRead:
+class CoalescedRead(NamedTuple):
     """A read that brought several events: which, how many, and how wide their span is."""
 
     first_event: int
