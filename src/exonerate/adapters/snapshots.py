@@ -12,7 +12,7 @@ import subprocess
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from exonerate.adapters.address import parse_address
@@ -101,9 +101,14 @@ def _ends(row: SocketRow) -> tuple[str, int, str, int]:
     return row.local, row.local_port, row.peer, row.peer_port
 
 
+def _lasting(row: SocketRow) -> SocketRow:
+    """The row without what changes by the passing of time alone."""
+    return replace(row, rtt_s=None, last_ack_age_s=None)
+
+
 def _socket(row: SocketRow, before: SocketRow | None) -> JsonObject:
     facts: dict[str, Json] = {name: value for name, value in asdict(row).items() if name != "inode"}
-    facts["stood_still"] = before is not None and before == row
+    facts["stood_still"] = before is not None and _lasting(before) == _lasting(row)
     return facts
 
 

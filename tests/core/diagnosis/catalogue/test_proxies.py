@@ -49,5 +49,6 @@ def test_a_request_that_never_left_was_dropped() -> None:
 def test_a_request_that_nobody_acknowledged_behind_the_router_was_lost_on_the_way() -> None:
     """The router sent it, again and again; what makes it pass tells what loses it."""
     seen = {"request_left": "no", "onward_delivered": "unacked"}
-    assert most_believable(**seen, idle_flip="flips") == "silent-drop"
+    idle = {"idle_flip": "flips", "idle_dependence": "longer-fails"}
+    assert most_believable(**seen, **idle) == "silent-drop"
     assert most_believable(**seen, size_flip="flips") == "mtu-black-hole"

@@ -88,6 +88,7 @@ SILENT_DROP_ONWARD = SuspectClass(
         "onward-delivered": _any("unacked"),
         "keepalive-flip": _any("same"),
         "size-flip": _any("same"),
+        "idle-dependence": _any("longer-fails"),
         "idle-flip": _any("flips"),
     },
     needs=("onward-delivered", "idle-flip"),
