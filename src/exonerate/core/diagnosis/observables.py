@@ -82,7 +82,7 @@ from exonerate.core.diagnosis.logged import by_source
 from exonerate.core.diagnosis.meanwhile import engine_state, legs
 from exonerate.core.diagnosis.situations import engine_health
 from exonerate.core.diagnosis.speakers import spoken_by
-from exonerate.core.diagnosis.streaming import stream_shape
+from exonerate.core.diagnosis.streaming import innermost, stream_shape
 from exonerate.core.diagnosis.suspect import Observation
 from exonerate.core.diagnosis.texts import closed_while_idle, load_text, same_text
 
@@ -178,10 +178,15 @@ def _of_hop(hop: Hop, facts: Facts, deployment: Deployment) -> list[Observation]
     reference = victim_sessions(facts, past)
     through = victim_sessions(facts, passing)
     crowded = load_text(hop, facts, deployment)
-    seen = _by_entry(hop.name, "through", [(s.hop, symptom(s, reference)) for s in through])
+    inner = innermost(reference, deployment)
+    seen = _by_entry(hop.name, "through", [(s.hop, symptom(s, inner)) for s in through])
     found = [
         _with_crowds(seen, crowded),
-        _by_entry(hop.name, "beyond", [(s.hop, symptom(s, ())) for s in reference]),
+        _by_entry(
+            hop.name,
+            "beyond",
+            [(s.hop, symptom(s, () if s in inner else inner)) for s in reference],
+        ),
         _fails_at(hop.name, through),
         _meanwhile(hop.name, "fresh-meanwhile", facts, {hop.name}),
         _meanwhile(hop.name, "beyond-meanwhile", facts, {other.name for other in past}),

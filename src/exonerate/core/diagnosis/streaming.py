@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from statistics import median
 
+from exonerate.core.deployment.model import Deployment
+from exonerate.core.deployment.topology import beyond
 from exonerate.core.diagnosis.facts import Round, Session
 
 EVENTS_MIN = 4
@@ -17,7 +19,9 @@ EVENTS_MIN = 4
 SPREAD_MS_MIN = 40.0
 """A reference stream shorter than this cannot show that another one was squeezed."""
 BURST_FRACTION = 0.2
-"""A stream is a burst when its spread is below this fraction of the reference spread."""
+"""A stream is a burst when its tokens lie closer than this fraction of the reference's distance.
+
+Distances and not whole spreads are compared: a stream that ends too early is short, no burst."""
 
 
 CLUSTER_GAP_MS = 5.0
@@ -34,13 +38,21 @@ def stream_shape(session: Session, reference: Sequence[Session]) -> str:
     other = [r for peer in reference for r in peer.rounds if spread_ms(r) is not None]
     if not own or not other or _typical_spread(other) < SPREAD_MS_MIN:
         return "ok"
-    if _typical_spread(own) < BURST_FRACTION * _typical_spread(other) or _held_back(own, other):
+    if _typical_spacing(own) < BURST_FRACTION * _typical_spacing(other) or _held_back(own, other):
         return "burst"
     smooth = median(separate_share(r) for r in other)
     if smooth >= SMOOTH_SHARE_MIN:
         merged = median(separate_share(r) for r in own) < JERKY_FRACTION * smooth
         return "jerky" if merged else "ok"
     return "ok"
+
+
+def innermost(sessions: Sequence[Session], deployment: Deployment) -> list[Session]:
+    """Those with a shape that entered past all others: no box that these passed has shaped them."""
+    shaped = [s for s in sessions if any(spread_ms(r) is not None for r in s.rounds)]
+    entered = {session.hop for session in shaped}
+    ends = {h for h in entered if not entered & {b.name for b in beyond(deployment, h)}}
+    return [session for session in shaped if session.hop in ends]
 
 
 def _held_back(own: Sequence[Round], other: Sequence[Round]) -> bool:
@@ -64,6 +76,11 @@ def separate_share(round_: Round) -> float:
 
 def _typical_spread(rounds: Sequence[Round]) -> float:
     return median(spread for r in rounds if (spread := spread_ms(r)) is not None)
+
+
+def _typical_spacing(rounds: Sequence[Round]) -> float:
+    shaped = [(r, spread) for r in rounds if (spread := spread_ms(r)) is not None]
+    return median(spread / (len(r.exchange.arrivals_ms) - 1) for r, spread in shaped)
 
 
 def spread_ms(round_: Round) -> float | None:
