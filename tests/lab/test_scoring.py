@@ -123,4 +123,6 @@ def test_wrong_details_are_told() -> None:
     assert details_off(expected, verdict(said)) == ["scope is None, was socket"]
     said = {**said, "details": {"idle_s": 3.0, "scope": "socket"}}
     assert details_off(expected, verdict(said)) == ["idle_s is 3.0, was 2.0"]
+    said = {**said, "details": {"idle_s": {"ok": 1.0, "bad": 2.1}, "scope": "socket"}}
+    assert details_off(expected, verdict(said)) == []
     assert details_off(expected, verdict()) == []

@@ -63,6 +63,8 @@ def details_off(expected: Expected, verdict: Mapping[str, object]) -> list[str]:
 
 
 def _agree(wanted: object, said: object) -> bool:
+    if isinstance(said, Mapping):  # a threshold as the two values that it lies between
+        return any(_agree(wanted, bound) for bound in said.values())
     if isinstance(wanted, int | float) and isinstance(said, int | float):
         return abs(said - wanted) <= DETAIL_TOLERANCE * abs(wanted)
     return wanted == said
