@@ -41,6 +41,8 @@ class Stage:
     events: list[Event] = field(default_factory=list)
     silent: dict[str, asyncio.Event] = field(default_factory=dict)
     """Hops at which a watched round waits, and what is set when that round has ended."""
+    turns: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Held by the session whose turn it is to send a request."""
 
     def emit(self, activity: str, kind: str, data: JsonObject) -> None:
         """Add one event, stamped now."""

@@ -22,6 +22,7 @@ from exonerate.adapters.conversation import Conversation, conversation_on
 from exonerate.adapters.link import USUAL, Link, check_link
 from exonerate.adapters.request import Request, authorization, build_request
 from exonerate.adapters.transport import Connection, ConnectionLost, Dialer
+from exonerate.adapters.turns import Turn
 from exonerate.core.instant import NS_PER_S, seconds_between
 from exonerate.core.ports import Clock
 from exonerate.core.scene import ProbeSession
@@ -52,6 +53,7 @@ async def play_session(
     body: bytes | None = None,
     on_read: Callable[[int, Read], None] | None = None,
     link: Link = USUAL,
+    turn: Turn | None = None,
 ) -> None:
     """Send the rounds; `body` is the victim's own request body where the recipe names one.
 
@@ -60,6 +62,7 @@ async def play_session(
     """
     playing = _Session(session, clock, emit, body, link)
     playing.on_read = on_read
+    playing.turn = turn
     vigil = _Vigil(stall)
     async with asyncio.TaskGroup() as group:
         relay = group.create_task(vigil.obey(give_up)) if give_up else None
@@ -137,6 +140,7 @@ class _Session:
         self._emit = emit
         self._body = body
         self.on_read: Callable[[int, Read], None] | None = None
+        self.turn: Turn | None = None
         self._address = parse_address(session.url)
         keepalive_s = session.tcp_keepalive_s
         self._dialer = Dialer(self._address, StampClock(), link, keepalive_s=keepalive_s)
@@ -148,7 +152,8 @@ class _Session:
 
     async def play(self, vigil: _Vigil, give_up: asyncio.Event | None) -> None:
         """Every round, until one fails where that ends the session."""
-        for round_number in range(1, self._session.rounds + 1):
+        first = self._session.first_round
+        for round_number in range(first, first + self._session.rounds):
             pause_s = self._session.pause_before_s(round_number)
             if pause_s > 0:
                 await asyncio.sleep(pause_s)
@@ -182,6 +187,8 @@ class _Session:
         )
         recorder.request_id = request.request_id
         recorder.secure = self._address.secure
+        if self.turn is not None:
+            await self.turn.take()
         recorder.begun_ns = self._clock.now()
         try:
             async with asyncio.timeout(self._session.deadline_s) as scope:
@@ -194,6 +201,8 @@ class _Session:
             raise
         finally:
             vigil.rest()
+            if self.turn is not None:
+                self.turn.give_back()
 
     async def _exchange(self, recorder: ExchangeRecorder, request: Request) -> Exchange:
         try:
@@ -247,6 +256,8 @@ class _Session:
         conversation.keep_up()
         if self.on_read is not None:
             self.on_read(recorder.round_number, read)
+        if self.turn is not None and recorder.token_seen:
+            self.turn.give_back()
         if not recorder.finished:
             # A flood must not keep the deadline from ending the round.
             await asyncio.sleep(0)

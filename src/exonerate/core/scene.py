@@ -91,6 +91,10 @@ class ProbeSession:
     stop_after_failure: bool = True
     pauses_s: tuple[float, ...] = ()
     """Silence before rounds 2, 3, ... instead of `think_s`; later rounds as the last one."""
+    first_round: int = 1
+    """The number of the first round, which decides how long its history is."""
+    in_turn: bool = False
+    """Wait with each request until no other session that takes turns waits for its first token."""
     half_close: bool = False
     """End the sending side after each request, to see who minds; never set otherwise."""
     tcp_keepalive_s: float | None = None

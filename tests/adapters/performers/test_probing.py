@@ -88,7 +88,7 @@ async def play(scene: Scene) -> Sequence[Event]:
 
 
 def test_a_stall_starts_the_triggered_probe_while_the_victim_waits() -> None:
-    """The new connection is answered between the begin and the end of the hanging round."""
+    """The new connection is answered while the round hangs, with the history of that round."""
 
     async def run() -> Sequence[Event]:
         async with server(silent_from=2) as port:
@@ -103,7 +103,7 @@ def test_a_stall_starts_the_triggered_probe_while_the_victim_waits() -> None:
         for event in events
         if event.kind == "exchange"
     }
-    hanging, other = exchanges["victim", 2], exchanges["meanwhile", 1]
+    hanging, other = exchanges["victim", 2], exchanges["meanwhile", 2]
     assert hanging["given_up"] == "provisional"
     assert other["given_up"] == "no"
     assert int(str(hanging["begun_ns"])) < int(str(other["begun_ns"]))

@@ -7,11 +7,13 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from statistics import median
 
 from exonerate.adapters.link import USUAL, Link
 from exonerate.adapters.player import ActivityFailed, Stage, is_background, seconds_since
 from exonerate.adapters.prober import StallWatch, play_session
 from exonerate.adapters.request import victim_body
+from exonerate.adapters.turns import Turn
 from exonerate.core.scene import Activity, ProbeSession, Stall
 from exonerate.core.wire.exchange import Exchange
 from exonerate.core.wire.exchange_json import exchange_from_json, exchange_to_json
@@ -58,6 +60,7 @@ class ProbePerformer:
             give_up=run.give_up if trigger else None,
             body=victim_body(self._folder, activity.request.body_ref),
             link=self._links.get(activity.hop, USUAL),
+            turn=Turn(stage.turns) if activity.in_turn else None,
         )
         if not run.last_was_complete:
             raise ActivityFailed("a round did not complete")
@@ -107,7 +110,7 @@ class _ProbeRun:
         """Watch as long as the round waits; ask, and give it up when the answers say so."""
         ended = self._ended_rounds[round_number]
         watches = [activity for activity in trigger.play if is_background(activity)]
-        probes = [activity for activity in trigger.play if not is_background(activity)]
+        probes = [_at_round(a, round_number) for a in trigger.play if not is_background(a)]
         async with asyncio.TaskGroup() as group:
             watching = group.create_task(self._watch(watches))
             asking = group.create_task(self._ask(trigger, probes, ended))
@@ -144,7 +147,7 @@ class _ProbeRun:
         """
         past = {p.hop for p in probes if isinstance(p, ProbeSession)} - {self._session.hop}
         stalled_ns = self._stage.clock.now()
-        if not past:
+        if not past and probes:
             await asyncio.sleep(trigger.after_s)
             return
         waits = [event for hop, event in self._stage.silent.items() if hop in past]
@@ -152,15 +155,28 @@ class _ProbeRun:
         if waits:
             for event in waits:
                 await event.wait()
+            if self._given_up_past(past):
+                return
             waited_s = seconds_since(self._stage.clock, stalled_ns)
             await asyncio.sleep(max(trigger.after_s, waited_s))
 
-    def _longest_silence_s(self, trigger: Stall) -> float | None:
-        """The longest silence in good answers to compare with; None unless all probes got one.
+    def _given_up_past(self, hops: set[str]) -> bool:
+        """Whether a round at one of these hops was given up: there is no answer to queue behind."""
+        return any(
+            event.kind == "exchange"
+            and event.data["hop"] in hops
+            and event.data["given_up"] != "no"
+            for event in self._stage.events
+        )
 
-        Compared is with the probes asked meanwhile, and with the victim's shape past the hop.
+    def _longest_silence_s(self, trigger: Stall) -> float | None:
+        """The usual longest silence in good answers to compare with; None unless all got one.
+
+        Compared is with the probes asked meanwhile, and with the victim's shape past the hop; where
+        nothing is asked meanwhile, with the rounds of the session itself that went well.
         """
-        names = {a.name for a in trigger.play if isinstance(a, ProbeSession)}
+        asked = {a.name for a in trigger.play if isinstance(a, ProbeSession)}
+        names = asked or {self._session.name}
         hops = {a.hop for a in trigger.play if isinstance(a, ProbeSession)} - {self._session.hop}
         exchanges = [
             exchange_from_json(event.data)
@@ -168,6 +184,13 @@ class _ProbeRun:
             if event.kind == "exchange" and (event.activity in names or event.data["hop"] in hops)
         ]
         answered = [e for e in exchanges if e.given_up == "no" and e.first_token_ns is not None]
-        if not names or names - {e.session for e in answered}:
+        if names - {e.session for e in answered}:
             return None
-        return max(e.longest_silence_s for e in answered)
+        return median(e.longest_silence_s for e in answered)
+
+
+def _at_round(activity: Activity, number: int) -> Activity:
+    """A probe that asks once asks with the history of the round that waits."""
+    if isinstance(activity, ProbeSession) and activity.rounds == 1:
+        return replace(activity, first_round=number)
+    return activity

@@ -109,7 +109,7 @@ def victim_scene(deployment: Deployment, shape: Shape, seed: int) -> Scene:
         *counters_of(deployment, shape),
     ]
     extra = _fresh_session(deployment, shape, seed)
-    triggers = [stall_of(deployment, session, shape, seed) for session in sessions]
+    triggers = [stall_of(deployment, session, shape) for session in sessions]
     victim = deployment.victim
     rounds = max(shape.rounds, shape.fresh_rounds if extra else 0)
     return Scene(
@@ -244,6 +244,8 @@ def victim_session(deployment: Deployment, hop: Hop, shape: Shape, seed: int) ->
         think_s=victim.think_s * shape.think_factor if shape.think_s is None else shape.think_s,
         deadline_s=victim.deadline_s,
         start_s=shape.start_s,
+        # Unless the victim itself has more than one request under way.
+        in_turn=victim.concurrency == 1,
     )
 
 
@@ -278,6 +280,7 @@ def _fresh_session(deployment: Deployment, shape: Shape, seed: int) -> tuple[Pro
         rounds=shape.fresh_rounds,
         connection="fresh",
         think_s=0.0,
+        in_turn=True,
         deadline_s=deployment.victim.deadline_s,
     )
     return (session,)
@@ -336,7 +339,7 @@ def counters_of(deployment: Deployment, shape: Shape) -> list[SampleMetrics]:
     ]
 
 
-def stall_of(deployment: Deployment, session: ProbeSession, shape: Shape, seed: int) -> Stall:
+def stall_of(deployment: Deployment, session: ProbeSession, shape: Shape) -> Stall:
     """Whom to ask and what to read while a round of this session waits."""
     place = session.hop if session.name.startswith("victim@") else session.name
     own = next(hop for hop in deployment.hops if hop.name == session.hop)
@@ -347,14 +350,11 @@ def stall_of(deployment: Deployment, session: ProbeSession, shape: Shape, seed: 
             name=f"meanwhile@{hop.name}/{place}",
             hop=hop.name,
             url=hop.url,
-            request=_request(
-                deployment,
-                seed,
-                f"{shape.number}-meanwhile-{place}-{hop.name}",
-                growing=False,
-            ),
+            # The very request that waits: the performer gives it the number of its round.
+            request=session.request,
             rounds=1,
             connection="fresh",
+            in_turn=True,
             think_s=0.0,
             deadline_s=deployment.victim.deadline_s,
         )

@@ -15,7 +15,7 @@ Every observable is about one hop:
 - ``request-read``: whether the program at the hop ever took the request from its socket
 - ``ended-after``: what the failing rounds' times have in common; ``defect-kind``: what is damaged
 - ``error-said``: what kind of 5xx came back
-- ``same-text``: whether the same question gets the same text through the hop as past it
+- ``same-text``, ``texts-past``: whether a question gets the text that it gets past the hop; further in
 - ``load-text``: what becomes of the text of the same question in another crowd
 - ``control``: that a known-good exchange on this host was slow too (a quick one is not reported)
 - ``processor-wait``: that the hop's processes stood ready and got no processor (if they did)
@@ -84,7 +84,7 @@ from exonerate.core.diagnosis.situations import engine_health
 from exonerate.core.diagnosis.speakers import spoken_by
 from exonerate.core.diagnosis.streaming import innermost, stream_shape
 from exonerate.core.diagnosis.suspect import Observation
-from exonerate.core.diagnosis.texts import closed_while_idle, load_text, same_text
+from exonerate.core.diagnosis.texts import closed_while_idle, load_text, same_text, texts_past
 
 SYMPTOMS = (
     "ok", "slow", "hang", "cut", "lost-ending", "refused", "server-error", "no-answer",
@@ -114,6 +114,7 @@ VALUES: Mapping[str, tuple[str, ...]] = {
     "period": ("regular",),
     "complaint": COMPLAINTS,
     "same-text": ("same", "differs"),
+    "texts-past": ("same", "differs"),
     "load-text": ("same", "diverges", "unlike", "garbled", "foreign"),
     "closed-while-idle": ("never", "always", "after-a-while"),
     "abort-through": ("freed", "kept", "leaked"),
@@ -148,7 +149,7 @@ def observations(facts: Facts, deployment: Deployment) -> list[Observation]:
     found: list[Observation] = []
     for hop in deployment.hops:
         found.extend(_of_hop(hop, facts, deployment))
-    return [*found, *copies_at_engines(found, deployment)]
+    return [*found, *copies_at_engines(found, deployment), *texts_past(found, deployment)]
 
 
 def symptom(session: Session, reference: Sequence[Session]) -> str:

@@ -69,10 +69,17 @@ def _log_weight(suspect: Suspect, observations: Sequence[Observation]) -> float:
     if not suspect.suspect_class.is_fault and not _needs_seen(suspect, observations):
         # An explanation that nothing was seen of explains nothing; a fault may still be asked for.
         return -math.inf
+    if suspect.suspect_class.total and _broken(suspect, observations):
+        return -math.inf
     total = math.log(suspect.suspect_class.prior)
     for observation in observations:
         total += _power(observation) * math.log(_chance(suspect, observation))
     return total
+
+
+def _broken(suspect: Suspect, observations: Sequence[Observation]) -> bool:
+    """Whether something that it excludes was seen every time, and more than once."""
+    return any(o.times == o.tries > 1 and allows(suspect, o) is False for o in observations)
 
 
 def _needs_seen(suspect: Suspect, observations: Sequence[Observation]) -> bool:

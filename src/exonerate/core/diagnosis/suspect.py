@@ -28,6 +28,8 @@ class SuspectClass:
         mechanism: one sentence for the report.
         predicts: observable -> allowed values.
         is_fault: False for explanations of `no_fault`, such as `saturated`.
+        total: it says that all is well, so that it is out once anything was seen twice, and every
+            time, that it excludes.
         needs: observables without which nobody is convicted of it, whatever its posterior: what
             tells it from its neighbours.
         flips: the intervention that makes the symptom go and come, in words.
@@ -41,6 +43,7 @@ class SuspectClass:
     mechanism: str
     predicts: Mapping[str, frozenset[str]]
     is_fault: bool = True
+    total: bool = False
     needs: tuple[str, ...] = ()
     flips: str = ""
     settings: tuple[str, ...] = ()

@@ -12,6 +12,7 @@ with words of another request, are a fault.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from exonerate.core.deployment.model import Deployment, Hop
 from exonerate.core.deployment.topology import beyond, entry_hop, probeable
@@ -29,16 +30,20 @@ LIKE_LENGTH = 0.5
 def same_text(hop: Hop, facts: Facts, deployment: Deployment) -> Observation | None:
     """`same` or `differs`: texts asked for at the hop against those past it, round by round."""
     past = {h.name for h in beyond(deployment, hop.name) if probeable(h)}
+    # A box further in may change the text as well: it is the next hop that tells about this one.
+    nearest = past - {h.name for p in past for h in beyond(deployment, p)}
     compared = differing = 0
     if past and _engine_differs(facts):
         return None
     for scene in {s.scene for s in facts.sessions if s.plan.name.startswith("content")}:
         own = [s for s in facts.sessions if s.scene == scene]
-        reference = _texts([s for s in own if _is_content(s) and s.hop in past])
+        reference = _texts([s for s in own if _is_content(s) and s.hop in nearest])
         again = _texts([s for s in own if s.plan.name.startswith(AGAIN)])
         through = _texts([s for s in own if _is_content(s) and s.hop == hop.name])
         for number, texts in through.items():
-            settled = reference.get(number, set()) | again.get(number, set())
+            settled = reference.get(number, set())
+            if nearest == past:
+                settled = settled | again.get(number, set())
             if number not in again or len(settled) != 1 or not texts:
                 continue
             compared += 1
@@ -48,6 +53,17 @@ def same_text(hop: Hop, facts: Facts, deployment: Deployment) -> Observation | N
     value = "differs" if differing * 2 > compared else "same"
     times = differing if value == "differs" else compared - differing
     return Observation(hop.name, "same-text", value, times, compared)
+
+
+def texts_past(seen: Sequence[Observation], deployment: Deployment) -> list[Observation]:
+    """For each hop: that a hop further in changes texts, so that not all is well behind it."""
+    changing = [o for o in seen if o.observable == "same-text" and o.value == "differs"]
+    return [
+        replace(o, hop=hop.name, observable="texts-past")
+        for hop in deployment.hops
+        for o in changing
+        if o.hop in {h.name for h in beyond(deployment, hop.name)}
+    ]
 
 
 def _engine_differs(facts: Facts) -> bool:

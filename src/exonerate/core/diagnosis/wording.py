@@ -85,6 +85,7 @@ _TEXTS: Mapping[tuple[str, str], str] = {
     ("ended-after", "varying"): "it ended after varying times",
     ("ended-after", "at-once"): "it ended at once",
     ("same-text", "same"): "the same question got the same text through {hop} as past it",
+    ("texts-past", "differs"): "past {hop} the same question got other texts",
     ("same-text", "differs"): "the same question got another text through {hop} than past it",
     ("load-text", "same"): "the same question got the same text alone and in a crowd",
     ("load-text", "diverges"): "alone and in a crowd the texts began alike and parted, both "

@@ -73,6 +73,11 @@ class ExchangeRecorder:
         self._source: StampSource = "read"
 
     @property
+    def token_seen(self) -> bool:
+        """A meaningful event has come."""
+        return self._first_token_ns is not None
+
+    @property
     def finished(self) -> bool:
         """The answer is over as far as its bytes say."""
         return self._answer.finished

@@ -60,7 +60,7 @@ def axis_scene(
         why=f"send the victim's session {inquiry.axis.changed} and unchanged, in turn, "
         f"at {inquiry.hop.name}",
         activities=(*sockets, *counters_of(deployment, shape), *sessions),
-        triggers=tuple(stall_of(deployment, session, shape, seed) for session in alone),
+        triggers=tuple(stall_of(deployment, session, shape) for session in alone),
         time_limit_s=2 * TRIES * one_s + victim.deadline_s + 10.0,
     )
 

@@ -99,7 +99,7 @@ def walk_scene(
         id=f"walk-{walk.what}-{shape.number}",
         why=f"send {walk.rounds} requests of growing {walk.what} at {hop.name}",
         activities=(*(watch_of(one) for one in deployment.hops), session),
-        triggers=(stall_of(deployment, session, shape, seed),),
+        triggers=(replace(stall_of(deployment, session, shape), play=()),),
         time_limit_s=pauses_s + walk.rounds * deployment.victim.deadline_s + 10.0,
     )
 

@@ -14,12 +14,14 @@ HEALTHY = SuspectClass(
         "through": frozenset({"ok"}),
         "beyond": frozenset({"ok"}),
         "same-text": frozenset({"same"}),
+        "texts-past": frozenset({"same"}),
         "load-text": frozenset({"same"}),
         "connecting": frozenset({"quick"}),
         # A hang can be over by now; errors that keep coming do not go with a sound path.
         "complaint": frozenset({"hang", "slow", "corrupted", "truncated"}),
     },
     is_fault=False,
+    total=True,
 )
 
 STALE_REUSE = SuspectClass(
