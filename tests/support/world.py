@@ -172,12 +172,15 @@ class World:
     """Where our connections waited in vain: hop, port, from, until, whether segments were lost."""
     now_s: float = 0.0
     counts: dict[str, int] = field(default_factory=dict)
+    failed: dict[str, int] = field(default_factory=dict)
+    """Sessions of the scene under way that failed, and in which round."""
     ports: int = 40_000
     together: dict[str, int] = field(default_factory=dict)
 
     def play(self, scene: Scene) -> list[Event]:
         """Every event of one scene."""
         begin_s = self.now_s
+        self.failed.clear()
         stalls = {trigger.session: trigger for trigger in scene.triggers}
         events: list[Event] = []
         sessions = [a for a in scene.activities if isinstance(a, ProbeSession)]
@@ -256,7 +259,11 @@ class World:
             last_s = now_s
             event = Event(session.name, int(now_s * NS), "exchange", exchange_to_json(exchange))
             events.append(event)
+            if not exchange.complete:
+                self.failed.setdefault(session.name, number)
             if not exchange.complete and session.stop_after_failure:
+                break
+            if any(self.failed.get(n, number + 1) <= number for n in session.no_longer_than):
                 break
         return now_s
 

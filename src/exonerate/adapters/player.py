@@ -41,6 +41,8 @@ class Stage:
     events: list[Event] = field(default_factory=list)
     silent: dict[str, asyncio.Event] = field(default_factory=dict)
     """Hops at which a watched round waits, and what is set when that round has ended."""
+    failed_rounds: dict[str, int] = field(default_factory=dict)
+    """Sessions that failed, and in which round."""
     turns: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held by the session whose turn it is to send a request."""
 

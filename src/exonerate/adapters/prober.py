@@ -54,8 +54,11 @@ async def play_session(
     on_read: Callable[[int, Read], None] | None = None,
     link: Link = USUAL,
     turn: Turn | None = None,
+    enough: Callable[[int], bool] = lambda _: False,
 ) -> None:
     """Send the rounds; `body` is the victim's own request body where the recipe names one.
+
+    `enough` is asked after each round whether the rest is still wanted.
 
     `on_read` gets every read of every round (round, raw bytes and stamps) for whoever wants to
     keep the bytes; the prober itself keeps none.
@@ -63,6 +66,7 @@ async def play_session(
     playing = _Session(session, clock, emit, body, link)
     playing.on_read = on_read
     playing.turn = turn
+    playing.enough = enough
     vigil = _Vigil(stall)
     async with asyncio.TaskGroup() as group:
         relay = group.create_task(vigil.obey(give_up)) if give_up else None
@@ -141,6 +145,7 @@ class _Session:
         self._body = body
         self.on_read: Callable[[int, Read], None] | None = None
         self.turn: Turn | None = None
+        self.enough: Callable[[int], bool] = lambda _: False
         self._address = parse_address(session.url)
         keepalive_s = session.tcp_keepalive_s
         self._dialer = Dialer(self._address, StampClock(), link, keepalive_s=keepalive_s)
@@ -163,6 +168,8 @@ class _Session:
             exchange = await self._round(round_number, vigil)
             self._emit(exchange)
             if self._session.stop_after_failure and not exchange.complete:
+                return
+            if self.enough(round_number):
                 return
 
     def close(self) -> None:

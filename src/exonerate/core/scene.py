@@ -93,6 +93,8 @@ class ProbeSession:
     """Silence before rounds 2, 3, ... instead of `think_s`; later rounds as the last one."""
     first_round: int = 1
     """The number of the first round, which decides how long its history is."""
+    no_longer_than: tuple[str, ...] = ()
+    """End after the round in whose number one of these sessions failed: the rest tells nothing."""
     in_turn: bool = False
     """Wait with each request until no other session that takes turns waits for its first token."""
     half_close: bool = False

@@ -126,6 +126,23 @@ def test_a_round_that_is_answered_after_all_does_not_hold_the_scene_up() -> None
     assert asyncio.run(run()) < 5.0
 
 
+def test_the_rest_of_a_comparison_is_not_played() -> None:
+    """Once the victim has failed in a round, the same session elsewhere ends after that round."""
+
+    async def run() -> Sequence[Event]:
+        async with server(silent_from=2) as edge, server(silent_from=99) as engine:
+            victim = session("victim", edge, rounds=4, deadline_s=0.3)
+            direct = replace(
+                session("direct", engine, rounds=9),
+                think_s=0.5,
+                no_longer_than=("victim",),
+            )
+            return await play(Scene(id="s", why="t", activities=(victim, direct)))
+
+    rounds = [e.data["round"] for e in asyncio.run(run()) if e.activity == "direct"]
+    assert rounds == [1, 2]
+
+
 def test_without_an_answer_meanwhile_only_the_deadline_ends_the_wait() -> None:
     """When everything is silent a hang is not provisional: nothing shows what normal is."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -61,6 +62,7 @@ class ProbePerformer:
             body=victim_body(self._folder, activity.request.body_ref),
             link=self._links.get(activity.hop, USUAL),
             turn=Turn(stage.turns) if activity.in_turn else None,
+            enough=run.enough,
         )
         if not run.last_was_complete:
             raise ActivityFailed("a round did not complete")
@@ -84,9 +86,16 @@ class _ProbeRun:
     def on_exchange(self, exchange: Exchange) -> None:
         self._ended_rounds[exchange.round].set()
         self.last_was_complete = exchange.complete
+        if not exchange.complete:
+            self._stage.failed_rounds.setdefault(self._session.name, exchange.round)
         self._stage.emit(self._session.name, "exchange", exchange_to_json(exchange))
         state = "ok" if exchange.complete else f"failed ({exchange.end})"
         self._stage.progress(f"{self._session.name} round {exchange.round}: {state}", None)
+
+    def enough(self, round_number: int) -> bool:
+        """Whether those that this session is compared with failed in that round or before."""
+        failed = self._stage.failed_rounds
+        return any(failed.get(n, math.inf) <= round_number for n in self._session.no_longer_than)
 
     def watch(self, trigger: Stall) -> StallWatch:
         """What the waiting of a round sets off."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
 from exonerate.core.deployment.model import Deployment, Hop
-from exonerate.core.deployment.topology import beyond, hop_port, is_engine, probeable
+from exonerate.core.deployment.topology import before, beyond, hop_port, is_engine, probeable
 from exonerate.core.diagnosis.facts import Facts
 from exonerate.core.diagnosis.observables import is_victim_shaped
 from exonerate.core.diagnosis.pacing import start_offset_s, telling_think_s, think_factor
@@ -244,6 +244,9 @@ def victim_session(deployment: Deployment, hop: Hop, shape: Shape, seed: int) ->
         think_s=victim.think_s * shape.think_factor if shape.think_s is None else shape.think_s,
         deadline_s=victim.deadline_s,
         start_s=shape.start_s,
+        no_longer_than=tuple(
+            f"victim@{h.name}" for h in before(deployment, hop.name) if h.name != hop.name
+        ),
         # Unless the victim itself has more than one request under way.
         in_turn=victim.concurrency == 1,
     )

@@ -15,7 +15,7 @@ Every observable is about one hop:
 - ``request-read``: whether the program at the hop ever took the request from its socket
 - ``ended-after``: what the failing rounds' times have in common; ``defect-kind``: what is damaged
 - ``error-said``: what kind of 5xx came back
-- ``same-text``, ``texts-past``: whether a question gets the text that it gets past it; or further in
+- ``same-text``, ``texts-past``: whether a question gets the text it gets past it, or further in
 - ``load-text``: what becomes of the text of the same question in another crowd
 - ``control``: that a known-good exchange on this host was slow too (a quick one is not reported)
 - ``processor-wait``: that the hop's processes stood ready and got no processor (if they did)

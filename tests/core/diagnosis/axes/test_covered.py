@@ -16,7 +16,7 @@ def test_a_cleared_hop_says_up_to_what_it_was_asked() -> None:
         World(lambda a: SILENT if a.hop == "edge" and a.on_connection == 4 else OK)
     )
     why = next(item["why"] for item in answer["cleared"] if item.get("hop") == "engine")
-    assert "up to 6 requests of a connection" in why
+    assert "up to 4 requests of a connection" in why
     assert "idle times up to 0.4 s" in why
     assert "bytes" in why
 
