@@ -122,6 +122,19 @@ def test_a_box_that_drops_requests_is_named_beside_a_saturated_engine() -> None:
     assert accused(locate_in(world, budget_s=300)) == {"edge": "drops-requests"}
 
 
+@pytest.mark.parametrize("budget_s", [30, 60, 90])
+def test_a_busy_engine_does_not_excuse_what_never_reached_it(budget_s: float) -> None:
+    """Where the budget ends too early the answer is open, and not that nobody is at fault."""
+
+    def rule(asked: Asked) -> Answer:
+        return SILENT if asked.hop == "edge" else Answer(wait_s=2.5)
+
+    world = World(rule, load=Load(running=1, waiting=12, tokens_per_s=100))
+    answer: Any = locate_in(world, budget_s=budget_s)
+    assert answer["outcome"] != "no_fault", answer["paragraph"]
+    assert set(accused(answer)) <= {"edge"}
+
+
 def test_one_fault_is_one_fault() -> None:
     """Nothing remains once it is explained, and no time is spent on looking for more."""
     for name in FAULTS:

@@ -179,11 +179,22 @@ def _outcome(judgement: Judgement, *, gentle: bool) -> str | None:
         times = max(map(judgement.times, EXPLAINED_BY[suspect_class.slug]))
         return "no_fault" if times >= EXPLANATION_TIMES_MIN else None
     if not suspect_class.is_fault:
-        if _abort_wanted(judgement):
+        if _abort_wanted(judgement) or _kept_before_the_engine(judgement):
             return None
         times = judgement.times("engine-meanwhile")
         return "no_fault" if times >= EXPLANATION_TIMES_MIN else None
     return "fault" if _convicted(judgement) else None
+
+
+def _kept_before_the_engine(judgement: Judgement) -> bool:
+    """Whether requests that hang never left a box past which others were answered meanwhile."""
+    signs = {("through", "hang"), ("request-left", "no"), ("beyond-meanwhile", "ok")}
+    seen = [
+        (o.hop, (o.observable, o.value))
+        for o in judgement.observations
+        if o.times >= EXPLANATION_TIMES_MIN
+    ]
+    return any(signs <= {sign for at, sign in seen if at == hop} for hop, _ in seen)
 
 
 def _convicted(judgement: Judgement) -> bool:

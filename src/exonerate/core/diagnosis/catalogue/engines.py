@@ -46,6 +46,7 @@ LONG_PREFILL = SuspectClass(
     predicts={
         "through": _any("slow"),
         "engine-meanwhile": _any("progressing"),
+        "requests-behind": _any("as-many"),
         "ended-by": _any("us", "nobody"),
         "phase": _any("before-head", "before-token", "after-token"),
         "control": _any("quick"),
