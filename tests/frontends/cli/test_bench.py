@@ -105,6 +105,8 @@ def running(tokens: int = 5, pause_s: float = 0.002) -> Iterator[tuple[str, Engi
         for task in asyncio.all_tasks(loop):
             task.cancel()
             loop.run_until_complete(asyncio.wait([task]))
+        # Connections that were closed just now are let go by the loop's next turns.
+        loop.run_until_complete(asyncio.sleep(0.01))
         loop.close()
 
 
