@@ -9,7 +9,8 @@ from tests.support.world import PATH
 
 from exonerate.core.deployment.parse import parse_deployment
 from exonerate.core.diagnosis.facts import Facts, Round, Session, SocketSample
-from exonerate.core.diagnosis.leaving import leaving, surplus
+from exonerate.core.diagnosis.leaving import leaving, surplus, without_borrowed_copies
+from exonerate.core.diagnosis.suspect import Observation
 from exonerate.core.scene import ProbeSession, PromptRecipe, RequestRecipe
 from exonerate.core.wire.exchange import ConnectionFacts, Exchange
 
@@ -164,3 +165,11 @@ def test_more_requests_behind_a_box_than_clients_before_it_are_counted() -> None
     assert behind([client, waits, onward(9, 900), onward(10, 50, 50, peer=41000)]) == "as-many"
     assert behind([client, answered]) is None
     assert behind([client, waits, onward(9, 900)], url="https://127.0.0.1:8080") is None
+
+
+def test_other_clients_connections_are_no_copies_of_our_request() -> None:
+    """Where never more requests waited behind a hop than it had clients, nothing was sent twice."""
+    several = Observation("edge", "request-copies", "several", 2, 2)
+    for value, left in (("as-many", 1), ("more", 2)):
+        behind = Observation("edge", "requests-behind", value, 40, 40)
+        assert len(without_borrowed_copies([several, behind])) == left

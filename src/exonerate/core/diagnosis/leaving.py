@@ -13,6 +13,7 @@ an engine that is full of work for clients who wait.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from statistics import median
 
 from exonerate.core.deployment.model import Deployment, Hop
@@ -96,6 +97,20 @@ def surplus(hop: Hop, facts: Facts, deployment: Deployment) -> Observation | Non
         return None
     times = min(map(len, seen))
     return Observation(hop.name, "requests-behind", "as-many", times, times)
+
+
+def without_borrowed_copies(seen: Sequence[Observation]) -> list[Observation]:
+    """Without copies of a request behind a hop that never had more requests than clients.
+
+    Connections of other clients that became busy with ours look like copies of it.
+    """
+    equal = {
+        o.hop
+        for o in seen
+        if (o.observable, o.value) == ("requests-behind", "as-many") and o.times >= SAMPLES_MIN
+    }
+    borrowed = ("request-copies", "several")
+    return [o for o in seen if o.hop not in equal or (o.observable, o.value) != borrowed]
 
 
 def _has_orphans(hop: Hop, facts: Facts, deployment: Deployment) -> bool:

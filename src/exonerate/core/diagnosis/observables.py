@@ -77,7 +77,7 @@ from exonerate.core.diagnosis.endings import (
 from exonerate.core.diagnosis.engine_process import engine_process
 from exonerate.core.diagnosis.faces import blames_next, passage_of, upstream_face
 from exonerate.core.diagnosis.facts import VICTIM_SHAPED, Facts, Session
-from exonerate.core.diagnosis.leaving import leaving, surplus
+from exonerate.core.diagnosis.leaving import leaving, surplus, without_borrowed_copies
 from exonerate.core.diagnosis.logged import by_source
 from exonerate.core.diagnosis.meanwhile import engine_state, legs
 from exonerate.core.diagnosis.situations import engine_health
@@ -148,7 +148,7 @@ def observations(facts: Facts, deployment: Deployment) -> list[Observation]:
     """Every observable that has been seen, for every hop."""
     found: list[Observation] = []
     for hop in deployment.hops:
-        found.extend(_of_hop(hop, facts, deployment))
+        found.extend(without_borrowed_copies(_of_hop(hop, facts, deployment)))
     return [*found, *copies_at_engines(found, deployment), *texts_past(found, deployment)]
 
 

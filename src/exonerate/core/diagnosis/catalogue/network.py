@@ -57,6 +57,7 @@ SILENT_DROP_OF_ANSWER = SuspectClass(
         "through": _any("hang"),
         "beyond": _any("ok", "slow"),
         "engine-meanwhile": _any("idle", "progressing"),
+        "request-read": _any("read"),
         "delivered": _any("acked"),
         "idle-dependence": _any("unrelated"),
         "keepalive-flip": _any("flips"),
