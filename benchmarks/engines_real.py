@@ -17,10 +17,12 @@ import threading
 import time
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from thread_beside import thread_beside
 
 START_S = 300.0
 SAMPLE_EVERY_S = 0.1
@@ -91,17 +93,9 @@ class LiveCount:
     engine: Engine
     samples: list[tuple[int, float]] = field(default_factory=list)
 
-    @contextmanager
-    def running(self) -> Iterator[None]:
+    def running(self) -> AbstractContextManager[None]:
         """While this runs, samples come in."""
-        over = threading.Event()
-        thread = threading.Thread(target=self._sample, args=(over,))
-        thread.start()
-        try:
-            yield
-        finally:
-            over.set()
-            thread.join()
+        return thread_beside(self._sample)
 
     def _sample(self, over: threading.Event) -> None:
         while not over.wait(SAMPLE_EVERY_S):

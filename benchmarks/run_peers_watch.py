@@ -8,10 +8,12 @@ import threading
 import time
 import urllib.request
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from thread_beside import thread_beside
 
 EVERY_S = 0.1
 MEMORY_EVERY = 10
@@ -33,17 +35,9 @@ class Watch:
     memory_kib: int = 0
     processes: int = 0
 
-    @contextmanager
-    def running(self) -> Iterator[None]:
+    def running(self) -> AbstractContextManager[None]:
         """While this runs, samples come in."""
-        over = threading.Event()
-        thread = threading.Thread(target=self._sample, args=(over,))
-        thread.start()
-        try:
-            yield
-        finally:
-            over.set()
-            thread.join()
+        return thread_beside(self._sample)
 
     def _sample(self, over: threading.Event) -> None:
         turn = 0
