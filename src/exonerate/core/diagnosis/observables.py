@@ -165,12 +165,7 @@ def symptom(session: Session, reference: Sequence[Session]) -> str:
 def victim_sessions(facts: Facts, hops: Iterable[Hop]) -> list[Session]:
     """Conclusive sessions in the victim's own shape that entered at one of these hops."""
     names = {hop.name for hop in hops}
-    return [s for s in facts.sessions if s.hop in names and is_victim_shaped(s) and s.conclusive]
-
-
-def is_victim_shaped(session: Session) -> bool:
-    """Whether this session copied the victim (and was not a side probe)."""
-    return session.victim_shaped
+    return [s for s in facts.sessions if s.hop in names and s.victim_shaped and s.conclusive]
 
 
 def _of_hop(hop: Hop, facts: Facts, deployment: Deployment) -> list[Observation]:
