@@ -115,6 +115,10 @@ def _varied(
     facts, deployment = judgement.facts, judgement.deployment
     asked = any(scene.id.startswith(f"axis-{axis.slug}-") for scene in facts.scenes)
     inquiry = Inquiry(axis, hop)
-    if asked or cost_s(facts, hop) > left_s or not applicable(deployment, facts, inquiry):
+    if (
+        asked
+        or cost_s(facts, deployment, hop) > left_s
+        or not applicable(deployment, facts, inquiry)
+    ):
         return None
     return axis_scene(deployment, facts, inquiry, seed, gentle=gentle)
