@@ -15,7 +15,7 @@ from exonerate.core.deployment.model import Deployment, Hop
 from exonerate.core.deployment.topology import before, beyond, hop_port, is_engine, probeable
 from exonerate.core.diagnosis.carried import answer_held
 from exonerate.core.diagnosis.facts import Facts
-from exonerate.core.diagnosis.observables import victim_sessions
+from exonerate.core.diagnosis.observables import symptom, victim_sessions
 from exonerate.core.diagnosis.pacing import start_offset_s, telling_think_s, think_factor
 from exonerate.core.diagnosis.stalls import Patience, patience_of, stall_beside, stalls_of
 from exonerate.core.diagnosis.streaming import innermost, misshapen_at_once
@@ -67,6 +67,8 @@ class Shape:
     think_factor: float = 1.0
     """How long the silence between rounds is, as a share of the victim's."""
     start_s: float = WATCH_FIRST_S
+    ends_only: bool = False
+    """Whether to ask only at the entry of the whole path and at its end."""
 
 
 def next_shape(
@@ -85,7 +87,15 @@ def next_shape(
         think_s=telling_think_s(facts, deployment),
         think_factor=think_factor(facts, deployment),
         start_s=WATCH_FIRST_S + start_offset_s(facts, number),
+        ends_only=_all_went_well(facts, deployment),
     )
+
+
+def _all_went_well(facts: Facts, deployment: Deployment) -> bool:
+    """Whether no session so far has shown anything: then the places between tell nothing either."""
+    copies = [s for s in facts.sessions if s.victim_shaped and s.conclusive]
+    reference = innermost(copies, deployment)
+    return bool(copies) and all(symptom(session, reference) == "ok" for session in copies)
 
 
 def _failing_request(facts: Facts) -> int:
@@ -119,8 +129,10 @@ def _misshapen_at_once(facts: Facts, deployment: Deployment, entry: Hop) -> bool
 
 
 def victim_scene(deployment: Deployment, shape: Shape, seed: int) -> Scene:
-    """The victim's session at every hop at once, with everything watched meanwhile."""
+    """The victim's session at all hops, or both ends, at once; everything is watched meanwhile."""
     hops = [hop for hop in deployment.hops if probeable(hop)]
+    if shape.ends_only:
+        hops = list(dict.fromkeys([hops[0], hops[-1]]))
     sessions = [victim_session(deployment, hop, shape, seed) for hop in hops]
     watched: list[Activity] = [
         *(watch_of(hop) for hop in deployment.hops),
@@ -248,7 +260,8 @@ def request_count(scene: Scene) -> int:
 
 
 def _why(shape: Shape) -> str:
-    text = f"send {shape.rounds} rounds as the victim does, at every hop at once"
+    where = "at both ends of the path" if shape.ends_only else "at every hop"
+    text = f"send {shape.rounds} rounds as the victim does, {where} at once"
     if shape.fresh_session_at:
         text += f"; and {shape.fresh_rounds} through {shape.fresh_session_at} on new connections"
     return text
