@@ -295,7 +295,7 @@ def _fault_paragraph(judgement: Judgement, elapsed: str) -> str:
     suspect_class, hop = top.suspect.suspect_class, top.suspect.hop
     seen = "; ".join(observation_text(o) for o in top.predicted)
     if repeats_in_walks(judgement.facts, hop):
-        seen += "; small requests in a row failed at the same number, and not past the hop"
+        seen += "; requests in a row failed in the same way in a walk, and not past the hop"
     return (
         f"`{hop}` {suspect_class.mechanism} (`{suspect_class.slug}`). Seen: {seen}. "
         f"What flips it: {suspect_class.flips}. ({elapsed})"
