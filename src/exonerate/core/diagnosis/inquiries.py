@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 from exonerate.core.deployment.model import Deployment, Hop
 from exonerate.core.deployment.topology import before, beyond, hop_port, is_engine, probeable
+from exonerate.core.diagnosis.aside import small_one
 from exonerate.core.diagnosis.facts import Facts
 from exonerate.core.diagnosis.observables import is_victim_shaped
 from exonerate.core.diagnosis.pacing import start_offset_s, telling_think_s, think_factor
@@ -363,6 +364,8 @@ def stall_of(deployment: Deployment, session: ProbeSession, shape: Shape) -> Sta
         )
         for hop in asked
     ]
+    if beyond(deployment, own.name) and not past and not is_engine(own):
+        probes.append(small_one(session, place))
     return Stall(
         session=session.name,
         after_s=shape.stall_s,
