@@ -8,7 +8,8 @@ from tests.support.world import NS
 from exonerate.core.deployment.parse import parse_deployment
 from exonerate.core.diagnosis.aside import SMALL, meanwhile, small_meanwhile, small_one
 from exonerate.core.diagnosis.facts import Facts, Outcome, Round, Session, read_facts
-from exonerate.core.diagnosis.inquiries import next_shape, stall_of, victim_session
+from exonerate.core.diagnosis.inquiries import next_shape, victim_session
+from exonerate.core.diagnosis.stalls import stalls_of
 from exonerate.core.scene import ProbeSession
 from exonerate.core.wire.exchange import ConnectionFacts, Exchange
 
@@ -73,7 +74,7 @@ def test_a_small_request_is_asked_only_where_nobody_past_the_hop_can_be(
     deployment = parse_deployment(text, path="test", folder="/")
     shape = next_shape(read_facts(()), deployment, None)
     plan = victim_session(deployment, deployment.hops[0], shape, 1)
-    trigger = stall_of(deployment, plan, shape)
+    trigger, *_ = stalls_of(deployment, plan, shape.patience, gentle=False)
     small = [a for a in trigger.play if a.name.startswith(SMALL)]
     assert len(small) == asked
     for probe in small:

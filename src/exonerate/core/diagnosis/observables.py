@@ -22,6 +22,7 @@ Every observable is about one hop:
 - ``load-text``: what becomes of the text of the same question in another crowd
 - ``control``: that a known-good exchange on this host was slow too (a quick one is not reported)
 - ``processor-wait``: that the hop's processes stood ready and got no processor (if they did)
+- ``starved-path``: that a victim who complains of slowness has such a hop on its path (`control`)
 - ``closed-while-idle``: what became of connections at the entry while they were idle
 - ``period``: that the endings fall on a regular beat of the clock
 - ``abort-through``, ``abort-beyond``: whether the engine stops when a client leaves
@@ -139,6 +140,7 @@ VALUES: Mapping[str, tuple[str, ...]] = {
     "spoken-by": ("hop", "engine"),
     "control": ("quick", "slow"),
     "processor-wait": ("fed", "starved"),
+    "starved-path": ("no", "yes"),
     "ended-by": ("us", "hop", "network", "nobody", "upstream"),
     "breaker": ("open", "closed"),
     "health": ("ok", "fails", "silent", "loading"),
@@ -176,12 +178,7 @@ def symptom(session: Session, reference: Sequence[Session]) -> str:
 def victim_sessions(facts: Facts, hops: Iterable[Hop]) -> list[Session]:
     """Conclusive sessions in the victim's own shape that entered at one of these hops."""
     names = {hop.name for hop in hops}
-    return [s for s in facts.sessions if s.hop in names and is_victim_shaped(s) and s.conclusive]
-
-
-def is_victim_shaped(session: Session) -> bool:
-    """Whether this session copied the victim (and was not a side probe)."""
-    return session.victim_shaped
+    return [s for s in facts.sessions if s.hop in names and s.victim_shaped and s.conclusive]
 
 
 def _of_hop(hop: Hop, facts: Facts, deployment: Deployment) -> list[Observation]:

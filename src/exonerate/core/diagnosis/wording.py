@@ -98,6 +98,7 @@ _TEXTS: Mapping[tuple[str, str], str] = {
     ("load-text", "garbled"): "in one of two crowds the text made no sense",
     ("load-text", "foreign"): "in one of two crowds the text held words of another request",
     ("control", "slow"): "an exchange and a bit of work that pass no hop were slow here as well",
+    ("starved-path", "yes"): "the victim finds it slow, and past {hop} programs got no processor",
     ("processor-wait", "starved"): "{hop} stood ready to compute and got no processor",
     ("closed-while-idle", "never"): "idle connections to {hop} stayed open",
     ("closed-while-idle", "always"): "{hop} closed the connection after each answer",

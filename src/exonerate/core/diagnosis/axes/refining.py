@@ -64,6 +64,19 @@ def next_refinement(
     return _otherwise(judgement, hop, left_s, seed=seed, gentle=gentle)
 
 
+def number_walk(judgement: Judgement, left_s: float, *, seed: int, gentle: bool) -> Scene | None:
+    """The walk over the number, where that is the next to take and fits into what is left."""
+    suspect = judgement.top.suspect
+    hop = hop_named(judgement.deployment, suspect.hop)
+    if suspect.suspect_class.slug not in REFINED or not probeable(hop):
+        return None
+    facts, deployment = judgement.facts, judgement.deployment
+    walk = next_walk(facts, deployment, hop)
+    if walk is None or walk.what != "number" or walk_cost_s(facts, walk, hop) > left_s:
+        return None
+    return walk_scene(facts, deployment, hop, walk, seed=seed, gentle=gentle)
+
+
 def depends_on_content(judgement: Judgement) -> bool:
     """Whether plain words of the same size go well."""
     seen = judgement.observed("content-flip")
@@ -73,10 +86,12 @@ def depends_on_content(judgement: Judgement) -> bool:
 def _otherwise(
     judgement: Judgement, hop: Hop, left_s: float, *, seed: int, gentle: bool
 ) -> Scene | None:
-    """No quantity parts good from bad: is it the framing, the stream, the compression?"""
-    always = all(
-        s.failed for s in judgement.facts.sessions if s.victim_shaped and s.hop == hop.name
-    )
+    """No quantity parts good from bad: is it the framing, the stream, the compression?
+
+    Not where a request of the same kind has passed: then it is none of these.
+    """
+    own = [s for s in judgement.facts.sessions if s.victim_shaped and s.hop == hop.name]
+    always = all(session.failed is session.rounds[0] for session in own if session.rounds)
     found = [o for name in OTHERWISE if (o := judgement.observed(name)) is not None]
     if not always or brackets(points_of(judgement.facts, hop.name)) or _flipped(found):
         return None

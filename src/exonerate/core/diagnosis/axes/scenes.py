@@ -16,11 +16,10 @@ from exonerate.core.diagnosis.facts import Facts, Session
 from exonerate.core.diagnosis.inquiries import (
     Shape,
     counters_of,
-    stall_limit_s,
-    stall_of,
     victim_session,
     watch_of,
 )
+from exonerate.core.diagnosis.stalls import patience_of, stalls_of
 from exonerate.core.scene import ProbeSession, Scene
 
 TRIES = 3
@@ -60,7 +59,11 @@ def axis_scene(
         why=f"send the victim's session {inquiry.axis.changed} and unchanged, in turn, "
         f"at {inquiry.hop.name}",
         activities=(*sockets, *counters_of(deployment, shape), *sessions),
-        triggers=tuple(stall_of(deployment, session, shape) for session in alone),
+        triggers=tuple(
+            trigger
+            for session in alone
+            for trigger in stalls_of(deployment, session, shape.patience, gentle=gentle)
+        ),
         time_limit_s=2 * TRIES * one_s + victim.deadline_s + 10.0,
     )
 
@@ -86,7 +89,7 @@ def _shape(facts: Facts, deployment: Deployment, hop: Hop, *, gentle: bool = Fal
     return Shape(
         number=len(facts.scenes) + 1,
         rounds=max(failing, default=usual),
-        stall_s=stall_limit_s(facts),
+        patience=patience_of(facts, deployment),
         fresh_session_at=None,
         fresh_rounds=0,
         gentle=gentle,
