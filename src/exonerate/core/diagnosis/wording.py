@@ -98,6 +98,8 @@ _TEXTS: Mapping[tuple[str, str], str] = {
     ("load-text", "garbled"): "in one of two crowds the text made no sense",
     ("load-text", "foreign"): "in one of two crowds the text held words of another request",
     ("control", "slow"): "an exchange and a bit of work that pass no hop were slow here as well",
+    ("answer-lost", "no"): "{hop}'s own end of the connection had nothing more to send",
+    ("answer-lost", "yes"): "{hop} sent an answer again and again that nobody acknowledged",
     ("starved-path", "yes"): "the victim finds it slow, and past {hop} programs got no processor",
     ("processor-wait", "starved"): "{hop} stood ready to compute and got no processor",
     ("closed-while-idle", "never"): "idle connections to {hop} stayed open",
