@@ -25,6 +25,8 @@ GIVE_UP_RATIO = 20.0
 """A hang is provisional once it exceeds this many times the longest silence of a direct answer."""
 REPEATED_RATIO = 8.0
 """The same for a hang that repeats one which was waited for in full, past all that explains it."""
+ASKING_S = 1.0
+"""What it is likely to take until the side probes are answered."""
 LOOK_S = 1.0
 """Counters are watched this long after the last probe was answered, so that they can be flat."""
 
@@ -35,6 +37,13 @@ class Patience:
 
     stall_s: float
     give_up_ratio: float = GIVE_UP_RATIO
+
+    @property
+    def hang_s(self) -> float | None:
+        """How long a hang is likely to last; None where it may be waited for in full."""
+        if self.give_up_ratio == GIVE_UP_RATIO:
+            return None
+        return self.stall_s + ASKING_S + LOOK_S
 
 
 def patience_of(facts: Facts, deployment: Deployment) -> Patience:

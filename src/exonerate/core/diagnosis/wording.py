@@ -9,6 +9,7 @@ from exonerate.core.deployment.topology import entry_hop, is_engine, probeable
 from exonerate.core.diagnosis.axes.axis import Axis
 from exonerate.core.diagnosis.axes.covered import unvaried
 from exonerate.core.diagnosis.axes.registry import axis_of
+from exonerate.core.diagnosis.axes.walks import repeats_in_walks
 from exonerate.core.diagnosis.between import unused_taps
 from exonerate.core.diagnosis.details import settings_of
 from exonerate.core.diagnosis.facts import Facts, no_common_language
@@ -300,6 +301,8 @@ def _fault_paragraph(judgement: Judgement, elapsed: str) -> str:
     top = judgement.top
     suspect_class, hop = top.suspect.suspect_class, top.suspect.hop
     seen = "; ".join(observation_text(o) for o in top.predicted)
+    if repeats_in_walks(judgement.facts, hop):
+        seen += "; requests in a row failed in the same way in a walk, and not past the hop"
     return (
         f"`{hop}` {suspect_class.mechanism} (`{suspect_class.slug}`). Seen: {seen}. "
         f"What flips it: {suspect_class.flips}. ({elapsed})"
