@@ -178,12 +178,14 @@ class World:
     """Sessions of the scene under way that failed, and in which round."""
     ports: int = 40_000
     together: dict[str, int] = field(default_factory=dict)
+    stalls: dict[str, Stall] = field(default_factory=dict)
+    """The triggers of the scene under way, by the session that they watch."""
 
     def play(self, scene: Scene) -> list[Event]:
         """Every event of one scene."""
         begin_s = self.now_s
         self.failed.clear()
-        stalls = {trigger.session: trigger for trigger in scene.triggers}
+        self.stalls = {trigger.session: trigger for trigger in scene.triggers}
         events: list[Event] = []
         sessions = [a for a in scene.activities if isinstance(a, ProbeSession)]
         ends_of: dict[str, float] = {}
@@ -192,7 +194,7 @@ class World:
         for session in sessions:
             starts_s = max([begin_s, *(ends_of[n] for n in (*session.once_over, *session.after))])
             ends_of[session.name] = self._session(
-                session, stalls.get(session.name), starts_s, events
+                session, self.stalls.get(session.name), starts_s, events
             )
         ends = list(ends_of.values())
         self.now_s = max(ends) + 0.1
@@ -249,9 +251,7 @@ class World:
             if (stall is not None and min(answer.wait_s, waited_s) > stall.after_s) or (
                 stall is not None and answer.silent
             ):
-                waited_s, given_up = self._stall(
-                    session, stall, now_s, (waited_s, given_up), events
-                )
+                waited_s, given_up = self._stall(asked, stall, now_s, (waited_s, given_up), events)
             exchange = _exchange(session, asked, answer, (now_s, waited_s, given_up, port, number))
             facts = replace(exchange.connection, closed_while_idle=closed)
             exchange = replace(exchange, connection=facts)
@@ -271,7 +271,7 @@ class World:
 
     def _stall(
         self,
-        session: ProbeSession,
+        asked: Asked,
         stall: Stall,
         begun_s: float,
         planned: tuple[float, str],
@@ -279,11 +279,17 @@ class World:
     ) -> tuple[float, str]:
         at_s = begun_s + stall.after_s
         silence_s, answered_s, all_answered = 0.0, at_s, True
+        for hop in stall.beside[-1:]:
+            beside = self.rule(replace(asked, hop=hop, begun_s=at_s))
+            silence_s, all_answered = beside.wait_s, not beside.silent
+        past = [a for a in stall.play if isinstance(a, ProbeSession) and a.hop != asked.hop]
         for activity in stall.play:
             if isinstance(activity, ProbeSession):
                 side: list[Event] = []
-                end_s = self._session(activity, None, at_s, side)
+                end_s = self._session(activity, self.stalls.get(activity.name), at_s, side)
                 events.extend(side)
+                if past and activity not in past:
+                    continue
                 silences = [exchange_from_json(e.data).longest_silence_s for e in side]
                 silence_s = max([silence_s, *silences])
                 answered_s = max(answered_s, end_s)

@@ -157,6 +157,24 @@ def test_without_an_answer_meanwhile_only_the_deadline_ends_the_wait() -> None:
     assert ends == {"meanwhile": "deadline", "victim": "deadline"}
 
 
+def test_a_side_probe_that_hangs_is_given_up_beside_later_answers_past_its_hop() -> None:
+    """It does not wait for its deadline; without such answers it does."""
+
+    async def run(*, answers: bool) -> Sequence[Event]:
+        async with server(silent_from=1) as edge, server(silent_from=99) as engine:
+            probe = session("side", edge, rounds=1, deadline_s=2.0)
+            direct = replace(session("direct", engine, rounds=4), hop="engine", think_s=0.3)
+            trigger = Stall(
+                session="side", after_s=0.2, play=(), give_up_ratio=2.0, beside=("engine",)
+            )
+            activities = (probe, direct) if answers else (probe,)
+            return await play(Scene(id="s", why="t", activities=activities, triggers=(trigger,)))
+
+    for answers, ending in ((True, "provisional"), (False, "deadline")):
+        events = [e for e in asyncio.run(run(answers=answers)) if e.kind == "exchange"]
+        assert [e.data["given_up"] for e in events if e.activity == "side"] == [ending]
+
+
 def test_socket_counters_are_watched_as_long_as_the_session_lasts() -> None:
     """Readings stand before and during the session; unchanged ones are short."""
 
