@@ -39,8 +39,9 @@ class Stage:
     play_more: Callable[[Sequence[Activity]], Awaitable[None]]
     start: Callable[[Awaitable[None]], None]
     events: list[Event] = field(default_factory=list)
-    silent: dict[str, asyncio.Event] = field(default_factory=dict)
-    """Hops at which a watched round waits, and what is set when that round has ended."""
+    unanswered: dict[str, asyncio.Event] = field(default_factory=dict)
+    """Hops at which a watched round was asked, and what is set when its first token comes, or it
+    is over."""
     failed_rounds: dict[str, int] = field(default_factory=dict)
     """Sessions that failed, and in which round."""
     turns: asyncio.Lock = field(default_factory=asyncio.Lock)

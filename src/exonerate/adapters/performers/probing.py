@@ -63,6 +63,8 @@ class ProbePerformer:
             link=self._links.get(activity.hop, USUAL),
             turn=Turn(stage.turns) if activity.in_turn else None,
             enough=run.enough,
+            asked=run.on_asked if trigger else _nothing,
+            answered=run.on_answered if trigger else _nothing,
         )
         if not run.last_was_complete:
             raise ActivityFailed("a round did not complete")
@@ -81,11 +83,14 @@ class _ProbeRun:
         self._ended_rounds: dict[int, asyncio.Event] = defaultdict(asyncio.Event)
         self.last_was_complete = False
         self._asked = False
+        self._given_up = False
+        self._answered = asyncio.Event()
         self.give_up = asyncio.Event()
 
     def on_exchange(self, exchange: Exchange) -> None:
         self._ended_rounds[exchange.round].set()
         self.last_was_complete = exchange.complete
+        self._given_up = exchange.given_up != "no"
         if not exchange.complete:
             self._stage.failed_rounds.setdefault(self._session.name, exchange.round)
         self._stage.emit(self._session.name, "exchange", exchange_to_json(exchange))
@@ -102,8 +107,15 @@ class _ProbeRun:
         early_s = trigger.after_s * SILENT_SHARE
         return StallWatch(((early_s, self.on_silence), (trigger.after_s, self.on_stall)))
 
+    def on_asked(self) -> None:
+        self._answered = self._stage.unanswered[self._session.hop] = asyncio.Event()
+
+    def on_answered(self) -> None:
+        self._answered.set()
+
     def on_silence(self, round_number: int) -> None:
-        self._stage.silent[self._session.hop] = self._ended_rounds[round_number]
+        # It may have fallen silent after the first token.
+        self._stage.unanswered[self._session.hop] = self._ended_rounds[round_number]
 
     def on_stall(self, round_number: int) -> None:
         self.on_silence(round_number)
@@ -125,7 +137,8 @@ class _ProbeRun:
             asking = group.create_task(self._ask(trigger, probes, ended))
             await ended.wait()
             watching.cancel()
-            if not self._asked:
+            # Once it waits no longer, what was asked for its sake would only hold the engine.
+            if not self._asked or not self._given_up:
                 asking.cancel()
 
     async def _watch(self, watches: Sequence[Activity]) -> None:
@@ -134,7 +147,8 @@ class _ProbeRun:
 
     async def _ask(self, trigger: Stall, probes: Sequence[Activity], ended: asyncio.Event) -> None:
         stalled_ns = self._stage.clock.now()
-        await self._worth_asking(trigger, probes)
+        if not await self._worth_asking(trigger, probes):
+            return
         self._asked = True
         await self._stage.play_more(probes)
         silence_s = self._longest_silence_s(trigger)
@@ -147,27 +161,32 @@ class _ProbeRun:
         except TimeoutError:
             self.give_up.set()
 
-    async def _worth_asking(self, trigger: Stall, probes: Sequence[Activity]) -> None:
+    async def _worth_asking(self, trigger: Stall, probes: Sequence[Activity]) -> bool:
         """Wait while asking would only add load to an engine that is slow for everybody.
 
-        While the victim's shape waits past this hop as well, that says it already; after it was
-        answered there, this round, which may have queued behind it, gets as long again. Where
-        nothing lies past this hop, one more stall limit.
+        While the victim's shape waits past this hop as well, that says it already, be it that it
+        has just been sent. After it was answered late there, this round, which may have queued
+        behind it, gets as long again. Where nothing lies past this hop, one more stall limit; and
+        nobody is asked once the session that this one is compared with has failed: how this one
+        ends is all that is still wanted.
         """
         past = {p.hop for p in probes if isinstance(p, ProbeSession)} - {self._session.hop}
         stalled_ns = self._stage.clock.now()
         if not past and probes:
             await asyncio.sleep(trigger.after_s)
-            return
-        waits = [event for hop, event in self._stage.silent.items() if hop in past]
-        waits = [event for event in waits if not event.is_set()]
-        if waits:
-            for event in waits:
-                await event.wait()
-            if self._given_up_past(past):
-                return
-            waited_s = seconds_since(self._stage.clock, stalled_ns)
+            failed = self._stage.failed_rounds
+            return not any(name in failed for name in self._session.no_longer_than)
+        for event in self._unanswered_at(past):
+            await event.wait()
+        waited_s = seconds_since(self._stage.clock, stalled_ns)
+        if waited_s > trigger.after_s * SILENT_SHARE and not self._given_up_past(past):
             await asyncio.sleep(max(trigger.after_s, waited_s))
+        return True
+
+    def _unanswered_at(self, hops: set[str]) -> list[asyncio.Event]:
+        """What is set when the watched rounds that wait at these hops wait no longer."""
+        waits = (event for hop, event in self._stage.unanswered.items() if hop in hops)
+        return [event for event in waits if not event.is_set()]
 
     def _given_up_past(self, hops: set[str]) -> bool:
         """Whether a round at one of these hops was given up: there is no answer to queue behind."""
@@ -196,6 +215,10 @@ class _ProbeRun:
         if names - {e.session for e in answered}:
             return None
         return median(e.longest_silence_s for e in answered)
+
+
+def _nothing() -> None:
+    """Nobody watches this session."""
 
 
 def _at_round(activity: Activity, number: int) -> Activity:

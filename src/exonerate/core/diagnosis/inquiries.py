@@ -15,7 +15,12 @@ from exonerate.core.deployment.model import Deployment, Hop
 from exonerate.core.deployment.topology import before, beyond, hop_port, is_engine, probeable
 from exonerate.core.diagnosis.facts import Facts
 from exonerate.core.diagnosis.observables import is_victim_shaped
-from exonerate.core.diagnosis.pacing import start_offset_s, telling_think_s, think_factor
+from exonerate.core.diagnosis.pacing import (
+    late_inside,
+    start_offset_s,
+    telling_think_s,
+    think_factor,
+)
 from exonerate.core.diagnosis.surroundings import watches
 from exonerate.core.scene import (
     Activity,
@@ -72,6 +77,8 @@ class Shape:
     think_factor: float = 1.0
     """How long the silence between rounds is, as a share of the victim's."""
     start_s: float = WATCH_FIRST_S
+    inside_first: bool = False
+    """Ask the innermost hop first, so that what is broken off further out stands behind it."""
 
 
 def next_shape(
@@ -97,13 +104,16 @@ def next_shape(
         think_s=telling_think_s(facts, deployment),
         think_factor=think_factor(facts, deployment, number),
         start_s=WATCH_FIRST_S + start_offset_s(facts, number),
+        inside_first=late_inside(facts),
     )
 
 
 def victim_scene(deployment: Deployment, shape: Shape, seed: int) -> Scene:
     """The victim's session at every hop at once, with everything watched meanwhile."""
     hops = [hop for hop in deployment.hops if probeable(hop)]
-    sessions = [victim_session(deployment, hop, shape, seed) for hop in hops]
+    # Turns are taken in this order.
+    asked = reversed(hops) if shape.inside_first else hops
+    sessions = [victim_session(deployment, hop, shape, seed) for hop in asked]
     watched: list[Activity] = [
         *(watch_of(hop) for hop in deployment.hops),
         *counters_of(deployment, shape),

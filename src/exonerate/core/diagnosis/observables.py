@@ -72,10 +72,16 @@ from exonerate.core.diagnosis.endings import (
     ended_after_at,
     ended_by,
     error_said,
+    one_ending,
     phase,
 )
 from exonerate.core.diagnosis.engine_process import engine_process
-from exonerate.core.diagnosis.faces import blames_next, passage_of, upstream_face
+from exonerate.core.diagnosis.faces import (
+    blames_next,
+    passage_of,
+    request_copies,
+    upstream_face,
+)
 from exonerate.core.diagnosis.facts import VICTIM_SHAPED, Facts, Session
 from exonerate.core.diagnosis.leaving import leaving, surplus, without_borrowed_copies
 from exonerate.core.diagnosis.logged import by_source
@@ -180,7 +186,8 @@ def _of_hop(hop: Hop, facts: Facts, deployment: Deployment) -> list[Observation]
     through = victim_sessions(facts, passing)
     crowded = load_text(hop, facts, deployment)
     inner = innermost(reference, deployment)
-    seen = _by_entry(hop.name, "through", [(s.hop, symptom(s, inner)) for s in through])
+    went = one_ending(through, [symptom(s, inner) for s in through])
+    seen = _by_entry(hop.name, "through", [(s.hop, w) for s, w in zip(through, went, strict=True)])
     found = [
         _with_crowds(seen, crowded),
         _by_entry(
@@ -242,7 +249,7 @@ def _while_waiting(
     return [
         _tally(hop.name, "engine-meanwhile", states),
         by_source(_tally(hop.name, "request-left", [p.left for p in passages]), passages),
-        _tally(hop.name, "request-copies", ["several" if p.copies > 1 else "one" for p in gone]),
+        request_copies(hop, facts, deployment, through),
         _tally(
             hop.name,
             "left-to",
@@ -369,24 +376,14 @@ def _fails_at(hop: str, sessions: Sequence[Session]) -> Observation | None:
 
 
 def _meanwhile(hop: str, name: str, facts: Facts, hops: set[str]) -> Observation | None:
-    values = [
-        "ok" if s.failed is None else "fails"
-        for s in facts.sessions
-        if s.during_stall is not None
-        and s.during_stall.startswith(VICTIM_SHAPED)
-        and s.hop in hops
-        and s.conclusive
-    ]
-    return _tally(hop, name, values)
+    asked = (s for s in facts.sessions if s.hop in hops and s.conclusive)
+    during = [s for s in asked if (s.during_stall or "").startswith(VICTIM_SHAPED)]
+    return _tally(hop, name, ["ok" if s.failed is None else "fails" for s in during])
 
 
 def _fresh_session(hop: str, facts: Facts) -> Observation | None:
-    values = [
-        "ok" if s.failed is None else "fails"
-        for s in facts.sessions
-        if s.plan.name == f"fresh@{hop}" and s.conclusive
-    ]
-    return _tally(hop, "fresh-session", values)
+    tried = [s for s in facts.sessions if s.plan.name == f"fresh@{hop}" and s.conclusive]
+    return _tally(hop, "fresh-session", ["ok" if s.failed is None else "fails" for s in tried])
 
 
 def _answer_held(
