@@ -37,6 +37,7 @@ from exonerate.core.diagnosis.axes.registry import AXES
 from exonerate.core.diagnosis.axes.scenes import axis_scene
 from exonerate.core.diagnosis.axes.walks import WALKS_MAX
 from exonerate.core.diagnosis.engine_rules import (
+    copies_prove,
     crowd_proves,
     crowd_scene,
     edge_scene,
@@ -271,7 +272,8 @@ def _proven_otherwise(judgement: Judgement) -> bool:
     """Whether another intervention than the bypass of the hop has flipped the symptom."""
     if judgement.top_is("corruption") and judgement.times("same-text") >= CONTENT_TIMES_MIN:
         return True
-    return crowd_proves(judgement) or pair_proves(judgement) or queue_proves(judgement)
+    proofs = (crowd_proves, pair_proves, queue_proves, copies_prove)
+    return any(proof(judgement) for proof in proofs)
 
 
 def _repeated(judgement: Judgement) -> bool:

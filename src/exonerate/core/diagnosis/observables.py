@@ -83,10 +83,16 @@ from exonerate.core.diagnosis.endings import (
     ended_after_at,
     ended_by,
     error_said,
+    one_ending,
     phase,
 )
 from exonerate.core.diagnosis.engine_process import engine_process
-from exonerate.core.diagnosis.faces import blames_next, passage_of, upstream_face
+from exonerate.core.diagnosis.faces import (
+    blames_next,
+    passage_of,
+    request_copies,
+    upstream_face,
+)
 from exonerate.core.diagnosis.facts import Facts, Session
 from exonerate.core.diagnosis.leaving import leaving, surplus, without_borrowed_copies
 from exonerate.core.diagnosis.logged import by_source
@@ -190,7 +196,8 @@ def _of_hop(hop: Hop, facts: Facts, deployment: Deployment) -> list[Observation]
     through = victim_sessions(facts, passing)
     crowded = load_text(hop, facts, deployment)
     inner = innermost(reference, deployment)
-    seen = _by_entry(hop.name, "through", [(s.hop, symptom(s, inner)) for s in through])
+    went = one_ending(through, [symptom(s, inner) for s in through])
+    seen = _by_entry(hop.name, "through", [(s.hop, w) for s, w in zip(through, went, strict=True)])
     found = [
         _with_crowds(seen, crowded),
         _by_entry(
@@ -253,7 +260,7 @@ def _while_waiting(
     return [
         _tally(hop.name, "engine-meanwhile", states),
         by_source(_tally(hop.name, "request-left", [p.left for p in passages]), passages),
-        _tally(hop.name, "request-copies", ["several" if p.copies > 1 else "one" for p in gone]),
+        request_copies(hop, facts, deployment, through),
         _tally(
             hop.name,
             "left-to",

@@ -43,7 +43,8 @@ FOLLOWS: Mapping[str, frozenset[str]] = {
     "refused": frozenset({"refused", "server-error", "no-answer"}),
     "server-error": frozenset({"server-error", "refused", "no-answer", "cut", "slow"}),
     "corrupt": frozenset({"corrupt", "lost-ending", "cut", "server-error", "no-answer"}),
-    "burst": frozenset({"burst", "jerky", "slow", "cut", "server-error", "no-answer"}),
+    # What arrives late and whole was ended by nobody; who ends it further out does that himself.
+    "burst": frozenset({"burst", "jerky", "slow"}),
     "jerky": frozenset({"jerky", "burst", "slow"}),
     "slow": frozenset({"slow", "server-error", "no-answer", "cut"}),
 }
