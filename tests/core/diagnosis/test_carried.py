@@ -10,6 +10,7 @@ from exonerate.core.deployment.parse import parse_deployment
 from exonerate.core.diagnosis.carried import (
     Passage,
     copies_at_engines,
+    leg_answered,
     passage,
     read_state,
     upstream_in_sight,
@@ -166,3 +167,40 @@ def test_an_engine_that_gets_copies_is_told_of_them() -> None:
     found = list(copies_at_engines([several], DEPLOYMENT))
     assert [(o.hop, o.value, o.times) for o in found] == [("engine", "several", 3)]
     assert list(copies_at_engines([replace(several, value="one")], DEPLOYMENT)) == []
+
+
+PAIR = """\
+[deployment]
+model = "m"
+[[hop]]
+name = "edge"
+role = "router"
+url = "http://127.0.0.1:8080"
+[[hop]]
+name = "prefill"
+role = "prefill"
+url = "http://127.0.0.1:8081"
+[[hop]]
+name = "decode"
+role = "decode"
+url = "http://127.0.0.1:8082"
+"""
+
+
+def test_the_engine_of_a_pair_that_answered_is_told_from_the_one_that_did_not() -> None:
+    """By the connections to each; an engine by itself is asked in other ways."""
+    deployment = parse_deployment(PAIR, path="test", folder="/")
+
+    def leg(name: str, port: int, answer: int) -> str | None:
+        row = {
+            "up": False, "peer": None, "local_port": port, "peer_port": 7000, "accepted": True,
+            "state": "ESTABLISHED", "received_bytes": 1100, "sent_bytes": answer,
+        }  # fmt: skip
+        seen = facts(readings(name, [row], process=True))
+        hop = next(hop for hop in deployment.hops if hop.name == name)
+        found = leg_answered(hop, seen, deployment, seen.sessions)
+        return None if found is None else found.value
+
+    assert leg("prefill", 8081, answer=300) == "yes"
+    assert leg("decode", 8082, answer=0) == "no"
+    assert leg("edge", 8080, answer=300) is None
