@@ -10,6 +10,7 @@ from exonerate.core.deployment.parse import parse_deployment
 from exonerate.core.diagnosis.carried import (
     Passage,
     copies_at_engines,
+    leg_answered,
     passage,
     read_state,
     upstream_in_sight,
@@ -181,3 +182,40 @@ def test_copies_are_doubted_while_other_clients_ask_the_same_box() -> None:
     assert crowded is not None
     assert (alone.copies, alone.crowded) == (2, False)
     assert crowded.crowded
+
+
+PAIR = """\
+[deployment]
+model = "m"
+[[hop]]
+name = "edge"
+role = "router"
+url = "http://127.0.0.1:8080"
+[[hop]]
+name = "prefill"
+role = "prefill"
+url = "http://127.0.0.1:8081"
+[[hop]]
+name = "decode"
+role = "decode"
+url = "http://127.0.0.1:8082"
+"""
+
+
+def test_the_engine_of_a_pair_that_answered_is_told_from_the_one_that_did_not() -> None:
+    """By the connections to each; an engine by itself is asked in other ways."""
+    deployment = parse_deployment(PAIR, path="test", folder="/")
+
+    def leg(name: str, port: int, answer: int) -> str | None:
+        row = {
+            "up": False, "peer": None, "local_port": port, "peer_port": 7000, "accepted": True,
+            "state": "ESTABLISHED", "received_bytes": 1100, "sent_bytes": answer,
+        }  # fmt: skip
+        seen = facts(readings(name, [row], process=True))
+        hop = next(hop for hop in deployment.hops if hop.name == name)
+        found = leg_answered(hop, seen, deployment, seen.sessions)
+        return None if found is None else found.value
+
+    assert leg("prefill", 8081, answer=300) == "yes"
+    assert leg("decode", 8082, answer=0) == "no"
+    assert leg("edge", 8080, answer=300) is None
