@@ -64,3 +64,13 @@ def test_a_box_that_merges_does_so_to_the_end() -> None:
     """Every fifth of a second a clump, the later ones as the first."""
     clumps = [200.0 * clump + number / 10 for clump in (1, 2, 3) for number in range(8)]
     assert steady_share(arriving(*clumps)) < 0.2
+
+
+def test_a_box_that_makes_answers_unreadable_is_named_though_each_ends_as_it_should() -> None:
+    """It changes names inside the events, say: no word is left; the stream is in order."""
+
+    def rule(asked: Asked) -> Answer:
+        return Answer(unreadable=True) if asked.hop == "edge" else WHOLE
+
+    answer: Any = locate_in(World(rule))
+    assert [(f["class"], f["hops"]) for f in answer["faults"]] == [("corruption", ["edge"])]
