@@ -53,11 +53,16 @@ def exchange(begun_s: float, ended_s: float, *, answered: bool) -> Exchange:
 
 
 def state(
-    counters: Sequence[tuple[float, float]], *, outcome: Outcome = "hang", other_s: float = 0.0
+    counters: Sequence[tuple[float, float]],
+    *,
+    outcome: Outcome = "hang",
+    other_s: float = 0.0,
+    hung_from_s: float | None = None,
 ) -> str | None:
     """The engine's state in a round from 0 to 8 s, from (running, tokens) every half second.
 
-    `other_s` is how long another request of ours, begun with it, took to be answered.
+    `other_s` is how long another request of ours, begun with it, took to be answered;
+    `hung_from_s` when one was sent that hung as well.
     """
     request = RequestRecipe(
         path="/v1/x", model="m", prompt=PromptRecipe(seed=1, prompt_tokens=9), max_tokens=4
@@ -79,9 +84,11 @@ def state(
         )
         for number, (running, tokens) in enumerate(counters)
     )  # fmt: skip
-    facts = replace(
-        read_facts(()), sessions=(session, beside) if other_s else (session,), counters=samples
-    )
+    sessions = (session, beside) if other_s else (session,)
+    if hung_from_s is not None:
+        copy = Round(exchange(hung_from_s, 9.0, answered=False), "hang")
+        sessions = (*sessions, Session("s", others, (copy,), "victim@edge"))
+    facts = replace(read_facts(()), sessions=sessions, counters=samples)
     return engine_state(facts, session, ["engine"])
 
 
@@ -110,6 +117,12 @@ def test_a_reading_from_before_the_engine_counted_the_request_does_not_make_it_i
     """The first reading shows nothing, all others what it holds."""
     assert state([(0.0, 30.0), *[(2.0, 30.0)] * 15]) == "stuck"
     assert state([(0.0, 30.0)] * 16) == "idle"
+
+
+def test_a_copy_that_hangs_as_well_shows_only_as_it_comes() -> None:
+    """The engine counts its prompt once; before and after that it holds what it has."""
+    before, after = [(1.0, 30.0)] * 7, [(2.0, 42.0)] * 9
+    assert state([*before, *after], hung_from_s=3.4) == "holding"
 
 
 PAIR = """\

@@ -41,6 +41,17 @@ def test_while_a_slow_engine_may_explain_the_wait_it_is_waited_for_in_full(world
     assert ratio_at(scene_after_one(world), "victim@edge") == GIVE_UP_RATIO
 
 
+def test_where_all_went_well_only_the_entry_is_asked_again() -> None:
+    """What the places behind it would add is load; once something fails they are asked again."""
+    for rule, hops in (
+        (lambda _: OK, ["edge"]),
+        (lambda a: SILENT if a.hop == "edge" else OK, ["edge", "inner", "engine"]),
+    ):
+        scene = scene_after_one(World(rule))
+        copies = [a for a in scene.activities if isinstance(a, ProbeSession)]
+        assert [a.hop for a in copies if a.name.startswith("victim@")] == hops
+
+
 def test_every_side_probe_is_compared_with_answers_past_its_hop() -> None:
     """A probe that hangs as well does not hold the scene up until its deadline."""
     scene = scene_after_one(World(lambda a: SILENT if a.hop == "edge" else OK))

@@ -195,13 +195,21 @@ def _quiet_run(
     """The longest run of readings between which no probe of ours but the waiting one was worked on.
 
     A probe's own work may still show in the counters a moment after its answer. One that hung as
-    well disturbs nothing: whatever was done for it, nothing came of it.
+    well disturbs only as it comes, when it is counted: nothing came of what was done for it.
     """
     others = [
-        (round_.exchange.begun_ns, round_.exchange.ended_ns + COUNTER_LAG_NS)
+        (
+            round_.exchange.begun_ns,
+            COUNTER_LAG_NS
+            + (
+                round_.exchange.begun_ns
+                if round_.exchange.first_byte_ns is None
+                else round_.exchange.ended_ns
+            ),
+        )
         for session in facts.sessions
         for round_ in session.rounds
-        if round_ is not failed and round_.exchange.first_byte_ns is not None
+        if round_ is not failed
     ]
     longest: list[CounterSample] = []
     run: list[CounterSample] = []

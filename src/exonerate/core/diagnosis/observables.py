@@ -6,10 +6,13 @@ Every observable is about one hop:
 - ``beyond``: the same at every entry past the hop (towards the engine)
 - ``fails-at``: which request of a connection failed, over the failing sessions
 - ``fresh-meanwhile``: a new connection through the hop while a victim round was waiting
+- ``small-meanwhile``: a request as small as can be through the hop, on a new connection meanwhile
 - ``beyond-meanwhile``: a new connection past the hop while a victim round was waiting
 - ``fresh-session``: many requests through the hop, each on a connection of its own
 - ``engine-meanwhile``: what the engines' counters did while a victim round was waiting
 - ``legs``: which of a pair of prefill and decode engines held the request meanwhile
+- ``leg-answered``: whether an engine of a pair, to which a router sent the waiting request,
+  answered
 - ``request-left``: whether the waiting request's bytes left the hop on its upstream side
 - ``request-copies``, ``left-to``: over how many connections it went on, and whether to a known hop
 - ``request-read``: whether the program at the hop ever took the request from its socket
@@ -57,9 +60,15 @@ from itertools import combinations
 from exonerate.core.deployment.model import Deployment, Hop
 from exonerate.core.deployment.topology import before, beyond, is_engine, probeable
 from exonerate.core.diagnosis.aborts import aborts
+from exonerate.core.diagnosis.aside import fresh_session, meanwhile, small_meanwhile
 from exonerate.core.diagnosis.axes.registry import FLIPS
 from exonerate.core.diagnosis.between import held_at_tap
-from exonerate.core.diagnosis.carried import answer_held, copies_at_engines, read_state
+from exonerate.core.diagnosis.carried import (
+    answer_held,
+    copies_at_engines,
+    leg_answered,
+    read_state,
+)
 from exonerate.core.diagnosis.client.values import CLIENT_VALUES
 from exonerate.core.diagnosis.companions import failed_companions
 from exonerate.core.diagnosis.connecting import connecting, slow_to_connect
@@ -77,7 +86,7 @@ from exonerate.core.diagnosis.endings import (
 )
 from exonerate.core.diagnosis.engine_process import engine_process
 from exonerate.core.diagnosis.faces import blames_next, passage_of, upstream_face
-from exonerate.core.diagnosis.facts import VICTIM_SHAPED, Facts, Session
+from exonerate.core.diagnosis.facts import Facts, Session
 from exonerate.core.diagnosis.leaving import leaving, surplus, without_borrowed_copies
 from exonerate.core.diagnosis.logged import by_source
 from exonerate.core.diagnosis.meanwhile import engine_state, legs
@@ -101,10 +110,12 @@ VALUES: Mapping[str, tuple[str, ...]] = {
     "beyond": SYMPTOMS,
     "fails-at": ("first-request", "same-request", "varying"),
     "fresh-meanwhile": ("ok", "fails"),
+    "small-meanwhile": ("ok", "fails"),
     "beyond-meanwhile": ("ok", "fails"),
     "fresh-session": ("ok", "fails"),
     "engine-meanwhile": ("idle", "progressing", "queueing", "stuck", "holding"),
     "legs": ("decode-waits", "prefill-waits", "both-wait", "neither"),
+    "leg-answered": ("yes", "no"),
     "request-left": ("no", "yes", "answered"),
     "request-copies": ("one", "several"),
     "left-to": ("next", "elsewhere"),
@@ -188,9 +199,10 @@ def _of_hop(hop: Hop, facts: Facts, deployment: Deployment) -> list[Observation]
             ],
         ),
         _fails_at(hop.name, through),
-        _meanwhile(hop.name, "fresh-meanwhile", facts, {hop.name}),
-        _meanwhile(hop.name, "beyond-meanwhile", facts, {other.name for other in past}),
-        _fresh_session(hop.name, facts),
+        meanwhile(hop.name, "fresh-meanwhile", facts, {hop.name}),
+        small_meanwhile(hop.name, facts),
+        meanwhile(hop.name, "beyond-meanwhile", facts, {other.name for other in past}),
+        fresh_session(hop.name, facts),
         _answer_held(hop, facts, deployment, through),
         *_while_waiting(hop, facts, deployment, through),
         *_endings(hop, through, facts, deployment),
@@ -250,6 +262,7 @@ def _while_waiting(
         _tally(hop.name, "request-read", [value for value in read if value]),
         upstream_face(hop, facts, deployment, through),
         legs(hop, facts, deployment, waiting),
+        leg_answered(hop, facts, deployment, waiting),
     ]
 
 
@@ -366,27 +379,6 @@ def _fails_at(hop: str, sessions: Sequence[Session]) -> Observation | None:
     value = "same-request" if same else "varying"
     text = f"request {numbers[0]}" if same else "requests " + ", ".join(map(str, numbers))
     return Observation(hop, "fails-at", value, len(numbers), len(numbers), text)
-
-
-def _meanwhile(hop: str, name: str, facts: Facts, hops: set[str]) -> Observation | None:
-    values = [
-        "ok" if s.failed is None else "fails"
-        for s in facts.sessions
-        if s.during_stall is not None
-        and s.during_stall.startswith(VICTIM_SHAPED)
-        and s.hop in hops
-        and s.conclusive
-    ]
-    return _tally(hop, name, values)
-
-
-def _fresh_session(hop: str, facts: Facts) -> Observation | None:
-    values = [
-        "ok" if s.failed is None else "fails"
-        for s in facts.sessions
-        if s.plan.name == f"fresh@{hop}" and s.conclusive
-    ]
-    return _tally(hop, "fresh-session", values)
 
 
 def _answer_held(

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from exonerate.core.deployment.model import Deployment
 from exonerate.core.deployment.topology import beyond, is_engine, probeable
+from exonerate.core.diagnosis.aside import small_one
 from exonerate.core.diagnosis.facts import Facts, Session
 from exonerate.core.diagnosis.meanwhile import engine_state
 from exonerate.core.scene import ProbeSession, Stall
@@ -24,6 +25,8 @@ GIVE_UP_RATIO = 20.0
 """A hang is provisional once it exceeds this many times the longest silence of a direct answer."""
 REPEATED_RATIO = 8.0
 """The same for a hang that repeats one which was waited for in full, past all that explains it."""
+ASKING_S = 1.0
+"""What it is likely to take until the side probes are answered."""
 LOOK_S = 1.0
 """Counters are watched this long after the last probe was answered, so that they can be flat."""
 
@@ -34,6 +37,13 @@ class Patience:
 
     stall_s: float
     give_up_ratio: float = GIVE_UP_RATIO
+
+    @property
+    def hang_s(self) -> float | None:
+        """How long a hang is likely to last; None where it may be waited for in full."""
+        if self.give_up_ratio == GIVE_UP_RATIO:
+            return None
+        return self.stall_s + ASKING_S + LOOK_S
 
 
 def patience_of(facts: Facts, deployment: Deployment) -> Patience:
@@ -69,6 +79,8 @@ def stalls_of(
         )
         for hop in asked
     ]
+    if beyond(deployment, own.name) and not past and not is_engine(own):
+        probes.append(small_one(session, place))
     stall = Stall(
         session=session.name,
         after_s=patience.stall_s,
