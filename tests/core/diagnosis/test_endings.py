@@ -8,6 +8,7 @@ from exonerate.core.diagnosis.endings import (
     beat_of,
     defect_kind,
     ended_after,
+    ended_after_at,
     ended_by,
     longest_silence_s,
     one_ending,
@@ -56,6 +57,44 @@ def test_the_timer_behind_the_endings_shows_in_what_stays_the_same(
 ) -> None:
     """Silence, total time, neither, or at once; two endings show nothing."""
     assert ended_after(rounds) == expected
+
+
+def whole(*, longest_silence_s: float) -> Round:
+    """A whole answer with one pause in it."""
+    return replace(cut(total_s=5.0, last_token_s=0.1 + longest_silence_s), outcome="ok")
+
+
+@pytest.mark.parametrize(
+    ("bad", "pause_s", "expected"),
+    [
+        ([cut(total_s=2.5, last_token_s=1.5)] * 3, 0.05, "constant-total"),
+        ([cut(total_s=2.0, last_token_s=None)] * 3, 0.05, "own-silence"),
+        ([cut(total_s=2.0, last_token_s=None)] * 3, 3.0, "constant-silence"),
+        ([cut(total_s=t + 1, last_token_s=t) for t in (0.5, 1.5, 3.0)], 2.0, "constant-silence"),
+    ],
+)
+def test_no_timer_of_silence_goes_off_where_nobody_is_silent(
+    bad: list[Round], pause_s: float, expected: str
+) -> None:
+    """A box that drains a connection it has ended, or loses a request, makes a silence itself."""
+    edge = [session("edge", (round_,)) for round_ in bad]
+    past = [session("engine", (whole(longest_silence_s=pause_s),) * 3)]
+    assert ended_after_at("edge", edge, past) == expected
+
+
+def session(hop: str, rounds: tuple[Round, ...]) -> Session:
+    """A session of the victim's shape."""
+    recipe = RequestRecipe(
+        path="/v1/chat/completions",
+        model="m",
+        prompt=PromptRecipe(seed=1, prompt_tokens=60),
+        max_tokens=16,
+    )
+    plan = ProbeSession(
+        name=f"victim@{hop}", hop=hop, url="http://127.0.0.1:1", request=recipe, rounds=1,
+        connection="reuse", think_s=0.0, deadline_s=5.0,
+    )  # fmt: skip
+    return Session("victim-1", plan, rounds, None)
 
 
 def test_silence_is_counted_from_the_last_token() -> None:

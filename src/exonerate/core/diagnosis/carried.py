@@ -224,7 +224,7 @@ class _Watched:
         base = view(earlier[-1])
         if base is None:
             return None
-        watched_s = 0.0
+        watched_s, over = 0.0, False
         best: Passage | None = None
         for sample in during:
             now = view(sample)
@@ -238,7 +238,8 @@ class _Watched:
             if found.left != "no":
                 best = found
             watched_s = seconds_between(begun, sample.at_ns)
-        return best or (Passage("no") if watched_s >= WATCHED_S_MIN else None)
+            over = over or sample.at_ns >= self.round.exchange.ended_ns
+        return best or (Passage("no") if over or watched_s >= WATCHED_S_MIN else None)
 
 
 def _during(facts: Facts, scene: str, hop: str, round_: Round) -> list[SocketSample]:

@@ -14,6 +14,8 @@ REPEATS_MIN = 3
 """Fewer failures show no regularity."""
 SILENCE_S_MIN = 0.4
 """A shorter pause before the end is the pace of the tokens, not a silence."""
+SILENCE_SHARE = 0.5
+"""A silence that is not half as long sets off no timer, however roughly it is measured."""
 AT_ONCE_S, REFUSED_AT_ONCE_S = 0.3, 0.9
 """An error answer takes its own time to be made; timers of boxes are set in whole seconds."""
 TOLERANCE_S, TOLERANCE_SHARE = 0.25, 0.08
@@ -76,7 +78,7 @@ def ended_after(rounds: Sequence[Round]) -> str | None:
     """
     if len(rounds) < REPEATS_MIN:
         return None
-    totals = [round_.total_s for round_ in rounds]
+    totals = _totals(rounds)
     silences = [silence_s(round_) for round_ in rounds]
     statuses = {round_.exchange.status or 0 for round_ in rounds}
     # Who says that it took too long has waited, however short its patience.
@@ -88,18 +90,37 @@ def ended_after(rounds: Sequence[Round]) -> str | None:
     return "constant-total" if _alike(totals) else "varying"
 
 
-def ended_after_at(hop: str, through: Sequence[Session]) -> str | None:
+def ended_after_at(
+    hop: str, through: Sequence[Session], past: Sequence[Session] = ()
+) -> str | None:
     """What the endings have in common, where they are met first if there are enough.
 
     A hop further out may hold an answer back, so that a silence looks like a total time there.
+    `past` are sessions past the hop: a timer of silence does not go off where nobody is silent.
     """
     bad = [s.failed for s in through if s.failed is not None]
     own = [s.failed for s in through if s.failed is not None and s.hop == hop]
-    if len(own) >= REPEATS_MIN:
-        return ended_after(own)
-    value = ended_after(bad)
+    rounds = own if len(own) >= REPEATS_MIN else bad
+    value = ended_after(rounds)
+    if value == "constant-silence" and _nobody_is_so_silent(rounds, past):
+        # A box may drain a connection for a while after it has ended the answer.
+        flowing = all(round_.exchange.first_token_ns is not None for round_ in rounds)
+        return "constant-total" if flowing and _alike(_totals(rounds)) else "own-silence"
     silent = any(silence_s(round_) >= SILENCE_S_MIN for round_ in own)
-    return None if silent and value == "constant-total" else value
+    return None if rounds is bad and silent and value == "constant-total" else value
+
+
+def _nobody_is_so_silent(bad: Sequence[Round], past: Sequence[Session]) -> bool:
+    """Whether enough answers past the hop were whole, and none of them paused nearly as long."""
+    whole = [r for s in past for r in s.rounds if r.outcome in ("ok", "slow")]
+    if len(whole) < REPEATS_MIN:
+        return False
+    limit = SILENCE_SHARE * median(silence_s(round_) for round_ in bad)
+    return max(map(longest_silence_s, whole)) < limit
+
+
+def _totals(rounds: Sequence[Round]) -> list[float]:
+    return [round_.total_s for round_ in rounds]
 
 
 def one_ending(sessions: Sequence[Session], symptoms: Sequence[str]) -> list[str]:

@@ -262,10 +262,20 @@ def _unasked(judgement: Judgement) -> bool:
         return _abort_wanted(judgement)
     if judgement.top_is("cancel-not-propagated"):
         return not queue_proves(judgement)
+    if judgement.top_is("idle-timer") and _says(judgement, "unavailable"):
+        # A router that finds no worker says so too, and needs a while for it.
+        return judgement.observed("request-left") is None
+    if judgement.top_is("request-refused") and judgement.times("error-said"):
+        return judgement.observed("spoken-by") is None
     copies = judgement.observed("request-copies")
     return (
         judgement.top_is("retry-multiplication") and copies is None and not queue_proves(judgement)
     )
+
+
+def _says(judgement: Judgement, kind: str) -> bool:
+    said = judgement.observed("error-said")
+    return said is not None and said.value == kind
 
 
 def _proven_otherwise(judgement: Judgement) -> bool:

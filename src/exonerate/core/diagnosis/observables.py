@@ -72,6 +72,7 @@ from exonerate.core.diagnosis.carried import (
     read_state,
 )
 from exonerate.core.diagnosis.client.values import CLIENT_VALUES
+from exonerate.core.diagnosis.companions import failed_companions
 from exonerate.core.diagnosis.connecting import connecting, slow_to_connect
 from exonerate.core.diagnosis.control import control_slow, processor_wait
 from exonerate.core.diagnosis.counted import breaker
@@ -127,7 +128,7 @@ VALUES: Mapping[str, tuple[str, ...]] = {
     "request-copies": ("one", "several"),
     "left-to": ("next", "elsewhere"),
     "request-read": ("read", "unread", "not-accepted"),
-    "ended-after": ("constant-silence", "constant-total", "varying", "at-once"),
+    "ended-after": ("constant-silence", "own-silence", "constant-total", "varying", "at-once"),
     "defect-kind": ("special-token", "transport", "garbled", "foreign"),
     "error-said": ("timeout", "unavailable", "bad-gateway", "error"),
     "period": ("regular",),
@@ -203,7 +204,10 @@ def _of_hop(hop: Hop, facts: Facts, deployment: Deployment) -> list[Observation]
         _by_entry(
             hop.name,
             "beyond",
-            [(s.hop, symptom(s, () if s in inner else inner)) for s in reference],
+            [
+                (s.hop, symptom(s, () if s in inner else inner))
+                for s in (*reference, *failed_companions(facts, past))
+            ],
         ),
         _fails_at(hop.name, through),
         meanwhile(hop.name, "fresh-meanwhile", facts, {hop.name}),
@@ -310,7 +314,8 @@ def _endings(
     ]
     if not bad:
         return []
-    after = ended_after_at(hop.name, through)
+    past = victim_sessions(facts, beyond(deployment, hop.name))
+    after = ended_after_at(hop.name, through, past)
     kind, said = defect_kind(bad), error_said(bad)
     count = len(bad)
     return [
