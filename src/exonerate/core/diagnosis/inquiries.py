@@ -266,13 +266,6 @@ def _abort(
     )
 
 
-def request_count(scene: Scene) -> int:
-    """How many requests a scene can send at the most, its triggers included."""
-    probes = [a for a in scene.activities if isinstance(a, ProbeSession)]
-    side = [a for t in scene.triggers for a in t.play if isinstance(a, ProbeSession)]
-    return sum(probe.rounds for probe in [*probes, *side])
-
-
 def _why(shape: Shape) -> str:
     where = "at the entry" if shape.entry_only else "at every hop at once"
     text = f"send {shape.rounds} rounds as the victim does, {where}"

@@ -155,7 +155,7 @@ def _next_scene(judgement: Judgement, left_s: float, *, seed: int, gentle: bool)
         return crowd
     if content:
         return content_scene(deployment, number, seed, brief=judgement.top_is("healthy"))
-    inquiry = next_inquiry(judgement, left_s)
+    inquiry = next_inquiry(judgement, left_s, gentle=gentle)
     if inquiry is not None:
         return axis_scene(deployment, facts, inquiry, seed, gentle=gentle)
     walk = _repeating_walk(judgement, left_s, seed=seed, gentle=gentle)

@@ -30,8 +30,11 @@ NEEDED_FROM = 0.2
 """An axis that a class needs is varied when the class is at least so believable."""
 
 
-def next_inquiry(judgement: Judgement, left_s: float) -> Inquiry | None:
-    """The axis to vary and where, within the seconds that are left; None where none helps."""
+def next_inquiry(judgement: Judgement, left_s: float, *, gentle: bool = False) -> Inquiry | None:
+    """The axis to vary and where, within the seconds that are left; None where none helps.
+
+    `gentle`: nothing that sends more, or fewer, sessions at a time than the victim has.
+    """
     hop = failing_entry(judgement)
     if hop is None or cost_s(judgement.facts, judgement.deployment, hop) > left_s:
         return None
@@ -42,6 +45,7 @@ def next_inquiry(judgement: Judgement, left_s: float) -> Inquiry | None:
         (gain, inquiry)
         for axis in AXES
         if not _asked(judgement, axis)
+        and not (gentle and axis.crowd is not None)
         and applicable(judgement.deployment, judgement.facts, inquiry := Inquiry(axis, hop))
         and (gain := _gain(judgement, axis, hop)) >= gain_min
     ]
