@@ -9,7 +9,7 @@ from __future__ import annotations
 from exonerate.core.deployment.model import Deployment
 from exonerate.core.diagnosis.dependence import idle_border
 from exonerate.core.diagnosis.facts import Facts, Round
-from exonerate.core.diagnosis.observables import BROKEN_OFF
+from exonerate.core.diagnosis.vocabulary import BROKEN_OFF
 
 IDLE_RESOLUTION = 1.35
 """The idle time at which failures begin is looked for until it is known this well (a ratio)."""

@@ -28,7 +28,8 @@ from exonerate.core.deployment.model import Deployment
 from exonerate.core.deployment.topology import before, beyond, entry_hop, probeable
 from exonerate.core.diagnosis.facts import Facts, Round, Session
 from exonerate.core.diagnosis.judgement import Judgement, judge_facts
-from exonerate.core.diagnosis.observables import ANSWERED, BROKEN_OFF, symptom, victim_sessions
+from exonerate.core.diagnosis.observables import symptom, victim_sessions
+from exonerate.core.diagnosis.vocabulary import ANSWERED, BROKEN_OFF
 
 Convicted: TypeAlias = Callable[[Judgement], bool]
 
