@@ -37,7 +37,7 @@ _DETAIL_WORDS = {
     "batch": "at batch {}",
     "peer": "towards {}",
     "ages_s": "on connections {} s old",
-    "repeated_in_walks": "repeated {} more times by small requests in a row",
+    "repeated_in_walks": "repeated by {} walk(s) of requests in a row",
     "setting": "what to change: {}",
 }
 

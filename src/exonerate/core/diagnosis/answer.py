@@ -80,7 +80,7 @@ def _fault(judgement: Judgement) -> JsonObject:
             **fault_details(judgement),
             **walk_details(judgement.facts, judgement.deployment, suspect_class.slug),
         },
-        "confidence": round(min(CONFIDENCE_MAX, rating.posterior), 4),
+        "confidence": round(min(CONFIDENCE_MAX, judgement.believed), 4),
         "evidence": [o.id for o in rating.predicted],
         "mechanism": suspect_class.mechanism,
         "flips": suspect_class.flips,
@@ -125,7 +125,7 @@ def _explanation(judgement: Judgement) -> JsonObject | None:
     return {
         "class": suspect_class.slug,
         "hop": judgement.top.suspect.hop,
-        "confidence": round(min(CONFIDENCE_MAX, judgement.top.posterior), 4),
+        "confidence": round(min(CONFIDENCE_MAX, judgement.believed), 4),
         "mechanism": suspect_class.mechanism,
         "evidence": [o.id for o in judgement.top.predicted],
     }

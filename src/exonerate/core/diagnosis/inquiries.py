@@ -41,7 +41,7 @@ SOCKET_SAMPLES_MAX = 2000
 CONTROL_TRIES_MAX = 200
 ROUNDS_OF_A_SHAPE = 2
 """Enough to see once more that answers come in bursts, where the very first one did."""
-CONTENT_ROUNDS = 3
+CONTENT_ROUNDS, CONTENT_ROUNDS_BRIEF = 3, 2
 ABORT_TOKENS = 600
 ABORT_ROUNDS, ABORT_ROUNDS_AT_ENGINE = 4, 2
 ABORT_AFTER_S, ABORT_PAUSE_S = 1.0, 1.7
@@ -67,8 +67,8 @@ class Shape:
     think_factor: float = 1.0
     """How long the silence between rounds is, as a share of the victim's."""
     start_s: float = WATCH_FIRST_S
-    ends_only: bool = False
-    """Whether to ask only at the entry of the whole path and at its end."""
+    entry_only: bool = False
+    """Whether to ask only at the entry of the whole path."""
 
 
 def next_shape(
@@ -87,12 +87,12 @@ def next_shape(
         think_s=telling_think_s(facts, deployment),
         think_factor=think_factor(facts, deployment),
         start_s=WATCH_FIRST_S + start_offset_s(facts, number),
-        ends_only=_all_went_well(facts, deployment),
+        entry_only=_all_went_well(facts, deployment),
     )
 
 
 def _all_went_well(facts: Facts, deployment: Deployment) -> bool:
-    """Whether no session so far has shown anything: then the places between tell nothing either."""
+    """Whether no session so far has shown anything: the places behind the entry are sound."""
     copies = [s for s in facts.sessions if s.victim_shaped and s.conclusive]
     reference = innermost(copies, deployment)
     return bool(copies) and all(symptom(session, reference) == "ok" for session in copies)
@@ -129,10 +129,10 @@ def _misshapen_at_once(facts: Facts, deployment: Deployment, entry: Hop) -> bool
 
 
 def victim_scene(deployment: Deployment, shape: Shape, seed: int) -> Scene:
-    """The victim's session at all hops, or both ends, at once; everything is watched meanwhile."""
+    """The victim's session at all hops at once, or at the entry, with everything watched."""
     hops = [hop for hop in deployment.hops if probeable(hop)]
-    if shape.ends_only:
-        hops = list(dict.fromkeys([hops[0], hops[-1]]))
+    if shape.entry_only:
+        hops = hops[:1]
     sessions = [victim_session(deployment, hop, shape, seed) for hop in hops]
     watched: list[Activity] = [
         *(watch_of(hop) for hop in deployment.hops),
@@ -201,8 +201,12 @@ def abort_scene(deployment: Deployment, number: int, seed: int, *, brief: bool =
     )
 
 
-def content_scene(deployment: Deployment, number: int, seed: int) -> Scene:
-    """The same questions at every hop, and twice at the innermost, to compare what they say."""
+def content_scene(deployment: Deployment, number: int, seed: int, *, brief: bool = False) -> Scene:
+    """The same questions at every hop, and twice at the innermost, to compare what they say.
+
+    `brief`: fewer of them, where nothing but care asks for it.
+    """
+    rounds = CONTENT_ROUNDS_BRIEF if brief else CONTENT_ROUNDS
     hops = [hop for hop in deployment.hops if probeable(hop)]
     # The first to ask fills the prefix cache, and a cached prefix rounds in its own way.
     asked = [(f"warm@{hops[-1].name}", hops[-1])]
@@ -215,7 +219,7 @@ def content_scene(deployment: Deployment, number: int, seed: int) -> Scene:
             hop=hop.name,
             url=hop.url,
             request=request,
-            rounds=CONTENT_ROUNDS,
+            rounds=rounds,
             connection=deployment.victim.connection,
             think_s=0.0,
             deadline_s=deployment.victim.deadline_s,
@@ -229,7 +233,7 @@ def content_scene(deployment: Deployment, number: int, seed: int) -> Scene:
         id=f"content-{number}",
         why="ask the same questions at every hop, and compare the texts",
         activities=(*(watch_of(hop) for hop in deployment.hops), *watches(deployment), *sessions),
-        time_limit_s=len(asked) * CONTENT_ROUNDS * deployment.victim.deadline_s + 10.0,
+        time_limit_s=len(asked) * rounds * deployment.victim.deadline_s + 10.0,
     )
 
 
@@ -260,8 +264,8 @@ def request_count(scene: Scene) -> int:
 
 
 def _why(shape: Shape) -> str:
-    where = "at both ends of the path" if shape.ends_only else "at every hop"
-    text = f"send {shape.rounds} rounds as the victim does, {where} at once"
+    where = "at the entry" if shape.entry_only else "at every hop at once"
+    text = f"send {shape.rounds} rounds as the victim does, {where}"
     if shape.fresh_session_at:
         text += f"; and {shape.fresh_rounds} through {shape.fresh_session_at} on new connections"
     return text

@@ -32,7 +32,7 @@ from exonerate.core.deployment.codec import deployment_from_json
 from exonerate.core.deployment.topology import entry_hop, is_engine
 from exonerate.core.diagnosis.answer import locate_answer
 from exonerate.core.diagnosis.axes.choice import next_inquiry
-from exonerate.core.diagnosis.axes.refining import next_refinement, number_walk
+from exonerate.core.diagnosis.axes.refining import next_refinement, repeating_walk
 from exonerate.core.diagnosis.axes.registry import AXES
 from exonerate.core.diagnosis.axes.scenes import axis_scene
 from exonerate.core.diagnosis.axes.walks import WALKS_MAX
@@ -78,7 +78,7 @@ CLEAN_SESSIONS_MIN = 3
 EXPLANATION_TIMES_MIN = 2
 EXPLAINED_BY = {
     "benign-nondeterminism": ("load-text",),
-    "host-starved": ("control", "processor-wait"),
+    "host-starved": ("control", "processor-wait", "starved-path"),
 }
 CONTENT_TIMES_MIN = 6
 CONTENT_QUESTION = ("healthy", "stale-reuse", "benign-nondeterminism", "corruption")
@@ -148,11 +148,12 @@ def _next_scene(judgement: Judgement, left_s: float, *, seed: int, gentle: bool)
         return abort_scene(deployment, number, seed, brief=left_s < ABORT_S)
     if _copies(facts) >= SCENES_MAX or not _affordable(facts, left_s):
         return None
+    content = _content_wanted(judgement)
     crowd = crowd_scene(judgement, seed, gentle=gentle)
-    if crowd is not None:
+    if crowd is not None and not (content and _certain(judgement)):
         return crowd
-    if _content_wanted(judgement):
-        return content_scene(deployment, number, seed)
+    if content:
+        return content_scene(deployment, number, seed, brief=judgement.top_is("healthy"))
     inquiry = next_inquiry(judgement, left_s)
     if inquiry is not None:
         return axis_scene(deployment, facts, inquiry, seed, gentle=gentle)
@@ -166,16 +167,16 @@ def _next_scene(judgement: Judgement, left_s: float, *, seed: int, gentle: bool)
 def _repeating_walk(
     judgement: Judgement, left_s: float, *, seed: int, gentle: bool
 ) -> Scene | None:
-    """A walk over the number instead of the last copy of the victim that a conviction needs.
+    """A walk instead of the last copy of the victim that a conviction needs.
 
-    It repeats a fault that depends on the number, and says so of one that does not.
+    It repeats a fault that depends on what it walks over, and says so of one that does not.
     """
     through, past = judgement.observed("through"), judgement.observed("beyond")
     if through is None or past is None or not _certain(judgement) or not _scope_known(judgement):
         return None
     if min(through.times, past.times) < FLIPS_MIN - 1 or through.times < through.tries:
         return None
-    return number_walk(judgement, left_s - LINGER_S, seed=seed, gentle=gentle)
+    return repeating_walk(judgement, left_s - LINGER_S, seed=seed, gentle=gentle)
 
 
 def _refinement(judgement: Judgement, left_s: float, *, seed: int, gentle: bool) -> Scene | None:
@@ -190,7 +191,7 @@ def _outcome(judgement: Judgement, *, gentle: bool) -> str | None:
     if not judgement.facts.sessions:
         return None
     suspect_class = judgement.top.suspect.suspect_class
-    if judgement.top.posterior < CONVICTION:
+    if judgement.believed < CONVICTION:
         return None
     if suspect_class.slug == "healthy":
         asked = crowd_scene(judgement, 0, gentle=gentle) is None
@@ -222,7 +223,7 @@ def _certain(judgement: Judgement) -> bool:
     """Whether no other suspect is left, and nothing speaks against this one."""
     top = judgement.top
     missing = [n for n in top.suspect.suspect_class.needs if judgement.observed(n) is None]
-    return top.posterior >= CONVICTION and not top.contradicted_by and not missing
+    return judgement.believed >= CONVICTION and not top.contradicted_by and not missing
 
 
 def _convicted(judgement: Judgement) -> bool:
@@ -237,6 +238,7 @@ def _convicted(judgement: Judgement) -> bool:
         rating
         for rating in judgement.ratings[1:]
         if rating.suspect.suspect_class.prior >= top.suspect.suspect_class.prior
+        and rating.suspect.id != top.suspect.id
     ]
     if judgement.top_is("stale-reuse"):
         # The path is sound by itself; what flips is the idle time, seen on both sides of it.

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from exonerate.core.deployment.model import Deployment
 from exonerate.core.deployment.topology import beyond, is_engine, probeable
+from exonerate.core.diagnosis.aside import small_one
 from exonerate.core.diagnosis.facts import Facts, Session
 from exonerate.core.diagnosis.meanwhile import engine_state
 from exonerate.core.scene import ProbeSession, Stall
@@ -78,6 +79,8 @@ def stalls_of(
         )
         for hop in asked
     ]
+    if beyond(deployment, own.name) and not past and not is_engine(own):
+        probes.append(small_one(session, place))
     stall = Stall(
         session=session.name,
         after_s=patience.stall_s,
@@ -89,7 +92,7 @@ def stalls_of(
 
 
 def stall_beside(deployment: Deployment, session: ProbeSession, patience: Patience) -> Stall:
-    """When to give up a side probe: once others, sent later, were answered past its hop."""
+    """When to give up a side probe: once others were answered past its hop while it waited."""
     past = [hop.name for hop in beyond(deployment, session.hop) if probeable(hop)]
     return Stall(
         session=session.name,

@@ -21,8 +21,10 @@ from exonerate.core.diagnosis.judgement import Judgement
 from exonerate.core.diagnosis.suspect import Observation
 from exonerate.core.scene import Scene
 
-REFINED = ("drops-requests", "request-refused")
-"""Classes whose fault depends on something of the request or of its connection."""
+LIKELY: Mapping[str, str] = {"drops-requests": "number", "request-refused": "size"}
+"""Classes whose fault depends on something of the request or of its connection, and on what most
+likely."""
+REFINED = tuple(LIKELY)
 CONFIRMED_BY: Mapping[str, str] = {"total-timer": "length-flip"}
 """Classes that one more change of the session confirms or contradicts, where there is budget."""
 OTHERWISE = ("framing-flip", "stream-flip", "encoding-flip")
@@ -56,7 +58,7 @@ def next_refinement(
     if depends_on_content(judgement):
         return None
     facts, deployment = judgement.facts, judgement.deployment
-    size_first = suspect.suspect_class.slug == "request-refused"
+    size_first = LIKELY[suspect.suspect_class.slug] == "size"
     walk = next_walk(facts, deployment, hop, size_first=size_first)
     if walk is not None:
         fits = walk_cost_s(facts, walk, hop) <= left_s
@@ -64,15 +66,16 @@ def next_refinement(
     return _otherwise(judgement, hop, left_s, seed=seed, gentle=gentle)
 
 
-def number_walk(judgement: Judgement, left_s: float, *, seed: int, gentle: bool) -> Scene | None:
-    """The walk over the number, where that is the next to take and fits into what is left."""
+def repeating_walk(judgement: Judgement, left_s: float, *, seed: int, gentle: bool) -> Scene | None:
+    """The walk over what the class most likely depends on, where it fits into what is left."""
     suspect = judgement.top.suspect
     hop = hop_named(judgement.deployment, suspect.hop)
-    if suspect.suspect_class.slug not in REFINED or not probeable(hop):
+    likely = LIKELY.get(suspect.suspect_class.slug)
+    if likely is None or not probeable(hop):
         return None
     facts, deployment = judgement.facts, judgement.deployment
-    walk = next_walk(facts, deployment, hop)
-    if walk is None or walk.what != "number" or walk_cost_s(facts, walk, hop) > left_s:
+    walk = next_walk(facts, deployment, hop, size_first=likely == "size")
+    if walk is None or walk.what != likely or walk_cost_s(facts, walk, hop) > left_s:
         return None
     return walk_scene(facts, deployment, hop, walk, seed=seed, gentle=gentle)
 

@@ -12,8 +12,8 @@ silence before it or on the size of its body. In the victim's own session these 
    first failure: each walk costs one failure and narrows the interval by that factor.
 
 A walk is one session, one request at a time. What is observed of suspects leaves it out; a walk
-over the number has a second session beside it, past the hop, and where that one goes well the walk
-has repeated the fault as well as a copy of the victim would have.
+over the number or the size has a second session beside it, past the hop, and where that one goes
+well the walk has repeated the fault as well as a copy of the victim would have.
 """
 
 from __future__ import annotations
@@ -43,6 +43,8 @@ RESOLUTION_S = 0.2
 WALK_TOKENS = 4
 """An answer of a walk is short: what is asked is whether one comes."""
 ROUNDS_MAX = 40
+COMPARED = ("number", "size")
+"""Walks with a second one beside them, past the hop: they are quick, and repeat the fault."""
 SMALLEST_BODY_BYTES = 320
 LINGER_S = 1.0
 
@@ -116,8 +118,9 @@ def _patience(facts: Facts, deployment: Deployment) -> Patience:
 
 
 def repeats_in_walks(facts: Facts, hop: str) -> int:
-    """How many walks over the number failed at this hop, and not past it at the same time."""
-    walks = [s for s in facts.sessions if s.plan.name == f"walk-number@{hop}"]
+    """How many walks failed at this hop, and not past it at the same time."""
+    names = {f"walk-{what}@{hop}" for what in COMPARED}
+    walks = [s for s in facts.sessions if s.plan.name in names]
     controls = [s for s in facts.sessions if s.plan.name.startswith("beside-walk@") and s.rounds]
     return sum(
         walk.failed is not None
@@ -197,7 +200,7 @@ def _control(
 ) -> list[ProbeSession]:
     """The same walk past the hop, where the walk may be one more repetition of the fault."""
     past = [other for other in beyond(deployment, hop.name) if probeable(other)]
-    if walk.what != "number" or not past:
+    if walk.what not in COMPARED or not past:
         return []
     session = _session(deployment, past[-1], shape, walk, seed)
     together = (f"walk-{walk.what}@{hop.name}",)
