@@ -78,7 +78,8 @@ class Shape:
     """How long the silence between rounds is, as a share of the victim's."""
     start_s: float = WATCH_FIRST_S
     inside_first: bool = False
-    """Ask the innermost hop first, so that what is broken off further out stands behind it."""
+    """Ask the innermost hop first, so that what is broken off further out stands behind it; and
+    ask nothing besides, which would stand before the next scene."""
 
 
 def next_shape(
@@ -120,6 +121,8 @@ def victim_scene(deployment: Deployment, shape: Shape, seed: int) -> Scene:
     ]
     extra = _fresh_session(deployment, shape, seed)
     triggers = [stall_of(deployment, session, shape) for session in sessions]
+    if shape.inside_first:
+        triggers = [replace(trigger, play=()) for trigger in triggers]
     victim = deployment.victim
     rounds = max(shape.rounds, shape.fresh_rounds if extra else 0)
     return Scene(
