@@ -201,18 +201,18 @@ class _ProbeRun:
         """The usual longest silence in good answers to compare with; None unless all got one.
 
         Compared is with the probes asked meanwhile, and with the victim's shape past the hop; where
-        nothing is asked meanwhile, with the rounds of the session itself that went well.
+        nothing is asked meanwhile, with all the rounds of the scene that went well.
         """
         asked = {a.name for a in trigger.play if isinstance(a, ProbeSession)}
-        names = asked or {self._session.name}
         hops = {a.hop for a in trigger.play if isinstance(a, ProbeSession)} - {self._session.hop}
         exchanges = [
             exchange_from_json(event.data)
             for event in self._stage.events
-            if event.kind == "exchange" and (event.activity in names or event.data["hop"] in hops)
+            if event.kind == "exchange"
+            and (not asked or event.activity in asked or event.data["hop"] in hops)
         ]
         answered = [e for e in exchanges if e.given_up == "no" and e.first_token_ns is not None]
-        if names - {e.session for e in answered}:
+        if not answered or asked - {e.session for e in answered}:
             return None
         return median(e.longest_silence_s for e in answered)
 

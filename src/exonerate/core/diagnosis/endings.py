@@ -21,6 +21,8 @@ TIMED_OUT = frozenset({"cut", "no-answer", "server-error"})
 """What the running out of a box's timer looks like to its client."""
 BEATS_MIN, BEAT_PARTS_MAX = 4, 3
 BEAT_TOLERANCE_S, PERIOD_S_MIN = 0.15, 2.0
+TOGETHER_S, APART_S = 0.25, 0.5
+"""Streams that began so far apart and stopped so close to each other stopped together."""
 _SAID = {504: "timeout", 503: "unavailable", 502: "bad-gateway"}
 TRANSPORT_DEFECTS = frozenset(
     {"invalid-utf8", "invalid-json", "framing-in-body", "duplicated-event", "text-after-finish",
@@ -114,6 +116,44 @@ def one_ending(sessions: Sequence[Session], symptoms: Sequence[str]) -> list[str
     return ["cut" if symptom in TIMED_OUT else symptom for symptom in symptoms]
 
 
+def stopped_s(round_: Round) -> float:
+    """When the answer stopped: at its end, or with its last token where we gave it up."""
+    exchange = round_.exchange
+    if exchange.given_up == "no" or not exchange.arrivals_ms:
+        return exchange.ended_ns / NS_PER_S
+    return exchange.begun_ns / NS_PER_S + exchange.arrivals_ms[-1] / 1000
+
+
+def stopped_together(through: Sequence[Session], past: Sequence[Session]) -> int:
+    """At how many moments every answer in flight through a hop stopped, and none past it.
+
+    At least two that began `APART_S` from each other, so that it was no timer of theirs. One that
+    was hardly begun may be on another connection already, and is not counted.
+    """
+    broken = [r for s in through if (r := s.failed) and r.exchange.first_token_ns is not None]
+    inside = [r for s in through for r in s.rounds if r not in broken]
+    outside = [r for s in past for r in s.rounds]
+    moments: list[float] = []
+    for at_s in sorted(map(stopped_s, broken)):
+        if moments and at_s - moments[-1] < APART_S:
+            continue
+        began = [_began_s(r) for r in broken if 0 <= stopped_s(r) - at_s <= TOGETHER_S]
+        spared = any(_went_on(r, at_s) and at_s - _began_s(r) >= APART_S for r in inside)
+        alone = max(began) - min(began) < APART_S
+        if not alone and not spared and any(_went_on(r, at_s) for r in outside):
+            moments.append(at_s)
+    return len(moments)
+
+
+def _began_s(round_: Round) -> float:
+    return round_.exchange.begun_ns / NS_PER_S
+
+
+def _went_on(round_: Round, at_s: float) -> bool:
+    """Whether it was under way at that moment, and for some time more."""
+    return _began_s(round_) < at_s and stopped_s(round_) > at_s + TOGETHER_S
+
+
 def beat_of(rounds: Sequence[Round]) -> float | None:
     """The period in seconds on which every ending falls, or None.
 
@@ -121,7 +161,7 @@ def beat_of(rounds: Sequence[Round]) -> float | None:
     largest first. With `BEATS_MIN` endings and the tolerance of `BEAT_TOLERANCE_S`, endings at
     random moments pass for a beat of 4 s with a chance below 0.0005.
     """
-    times = sorted(round_.exchange.ended_ns / NS_PER_S for round_ in rounds)
+    times = sorted(stopped_s(round_) for round_ in rounds)
     if len(times) < BEATS_MIN:
         return None
     if _alike([round_.total_s for round_ in rounds]):

@@ -17,6 +17,7 @@ from exonerate.core.diagnosis.facts import Facts
 from exonerate.core.diagnosis.observables import is_victim_shaped
 from exonerate.core.diagnosis.pacing import (
     late_inside,
+    stagger_s,
     start_offset_s,
     telling_think_s,
     think_factor,
@@ -71,6 +72,9 @@ class Shape:
     stall_s: float
     fresh_session_at: str | None
     fresh_rounds: int
+    stagger_s: float | None = None
+    """How much later a second stream begins beside the victim's, whose endings shall be compared;
+    nothing else is asked then. None where that is not the question."""
     gentle: bool = False
     think_s: float | None = None
     """Idle time between rounds; by default it varies from scene to scene."""
@@ -83,9 +87,17 @@ class Shape:
 
 
 def next_shape(
-    facts: Facts, deployment: Deployment, fresh_session_at: str | None, *, gentle: bool = False
+    facts: Facts,
+    deployment: Deployment,
+    fresh_session_at: str | None,
+    *,
+    gentle: bool = False,
+    clocked: bool = False,
 ) -> Shape:
-    """The victim's shape, shortened to what is known to fail, with a stall limit that fits."""
+    """The victim's shape, shortened to what is known to fail, with a stall limit that fits.
+
+    `clocked`: it seems to fail at moments of its own, at whatever request.
+    """
     numbers = [
         s.failed.exchange.connection.request_number
         for s in facts.sessions
@@ -94,18 +106,19 @@ def next_shape(
     failing = max(numbers, default=0)
     number = len(facts.scenes) + 1
     victim = deployment.victim
-    rounds = min(victim.rounds, failing + 1) if failing else victim.rounds
+    rounds = min(victim.rounds, failing + 1) if failing and not clocked else victim.rounds
     return Shape(
         number=number,
         rounds=max(1, rounds),
         stall_s=stall_limit_s(facts),
         fresh_session_at=fresh_session_at,
-        fresh_rounds=2 * failing + 1 if failing else victim.rounds,
+        fresh_rounds=2 * failing + 1 if failing and not clocked else victim.rounds,
         gentle=gentle,
         think_s=telling_think_s(facts, deployment),
         think_factor=think_factor(facts, deployment, number),
         start_s=WATCH_FIRST_S + start_offset_s(facts, number),
         inside_first=late_inside(facts),
+        stagger_s=stagger_s(facts) if clocked else None,
     )
 
 
@@ -121,7 +134,7 @@ def victim_scene(deployment: Deployment, shape: Shape, seed: int) -> Scene:
     ]
     extra = _fresh_session(deployment, shape, seed)
     triggers = [stall_of(deployment, session, shape) for session in sessions]
-    if shape.inside_first:
+    if shape.inside_first or shape.stagger_s is not None:
         triggers = [replace(trigger, play=()) for trigger in triggers]
     victim = deployment.victim
     rounds = max(shape.rounds, shape.fresh_rounds if extra else 0)
@@ -298,6 +311,8 @@ def _fresh_session(deployment: Deployment, shape: Shape, seed: int) -> tuple[Pro
         think_s=0.0,
         in_turn=True,
         deadline_s=deployment.victim.deadline_s,
+        start_s=shape.stagger_s or 0.0,
+        no_longer_than=() if shape.stagger_s is None else (f"victim@{hop.name}",),
     )
     return (session,)
 

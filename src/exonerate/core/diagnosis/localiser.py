@@ -42,6 +42,7 @@ from exonerate.core.diagnosis.engine_rules import (
     crowd_proves,
     crowd_scene,
     edge_scene,
+    moments_prove,
     pair_proves,
     queue_proves,
 )
@@ -154,7 +155,8 @@ def _next_scene(judgement: Judgement, left_s: float, *, seed: int, gentle: bool)
     inquiry = next_inquiry(judgement, left_s)
     if inquiry is not None:
         return axis_scene(deployment, facts, inquiry, seed, gentle=gentle)
-    shape = next_shape(facts, deployment, _fresh_session_at(judgement), gentle=gentle)
+    fresh_at, clocked = _fresh_session_at(judgement), judgement.top_is("periodic-kill")
+    shape = next_shape(facts, deployment, fresh_at, gentle=gentle, clocked=clocked)
     return victim_scene(deployment, shape, seed)
 
 
@@ -243,7 +245,7 @@ def _proven_otherwise(judgement: Judgement) -> bool:
     """Whether another intervention than the bypass of the hop has flipped the symptom."""
     if judgement.top_is("corruption") and judgement.times("same-text") >= CONTENT_TIMES_MIN:
         return True
-    proofs = (crowd_proves, pair_proves, queue_proves, copies_prove)
+    proofs = (crowd_proves, pair_proves, queue_proves, copies_prove, moments_prove)
     return any(proof(judgement) for proof in proofs)
 
 
@@ -321,6 +323,9 @@ def _fresh_session_at(judgement: Judgement) -> str | None:
     top = judgement.top.suspect
     failing = [s for s in judgement.facts.sessions if s.failed is not None]
     tried = any(s.plan.name == f"fresh@{top.hop}" for s in judgement.facts.sessions)
+    if failing and judgement.top_is("periodic-kill"):
+        # A second stream beside the victim's shows whether both stop at once.
+        return top.hop
     if not failing or tried or not top.suspect_class.is_fault:
         return None
     return top.hop if top.suspect_class.predicts.get("fails-at") else None

@@ -20,7 +20,7 @@ Every observable is about one hop:
 - ``control``: that a known-good exchange on this host was slow too (a quick one is not reported)
 - ``processor-wait``: that the hop's processes stood ready and got no processor (if they did)
 - ``closed-while-idle``: what became of connections at the entry while they were idle
-- ``period``: that the endings fall on a regular beat of the clock
+- ``period``: that the endings fall on a regular beat of the clock, or on all in flight at once
 - ``abort-through``, ``abort-beyond``: whether the engine stops when a client leaves
 - ``leaving``: whether the hop closes a request's connection behind it when its client has left
 - ``requests-behind``: whether more requests wait behind the hop (a hop) than it has clients
@@ -74,6 +74,7 @@ from exonerate.core.diagnosis.endings import (
     error_said,
     one_ending,
     phase,
+    stopped_together,
 )
 from exonerate.core.diagnosis.engine_process import engine_process
 from exonerate.core.diagnosis.faces import (
@@ -82,7 +83,7 @@ from exonerate.core.diagnosis.faces import (
     request_copies,
     upstream_face,
 )
-from exonerate.core.diagnosis.facts import VICTIM_SHAPED, Facts, Session
+from exonerate.core.diagnosis.facts import VICTIM_SHAPED, Facts, Round, Session
 from exonerate.core.diagnosis.leaving import leaving, surplus, without_borrowed_copies
 from exonerate.core.diagnosis.logged import by_source
 from exonerate.core.diagnosis.meanwhile import engine_state, legs
@@ -117,7 +118,7 @@ VALUES: Mapping[str, tuple[str, ...]] = {
     "ended-after": ("constant-silence", "constant-total", "varying", "at-once"),
     "defect-kind": ("special-token", "transport", "garbled", "foreign"),
     "error-said": ("timeout", "unavailable", "bad-gateway", "error"),
-    "period": ("regular",),
+    "period": ("regular", "together"),
     "complaint": COMPLAINTS,
     "same-text": ("same", "differs"),
     "texts-past": ("same", "differs"),
@@ -305,8 +306,20 @@ def _endings(
         Observation(hop.name, "ended-after", after, count, count) if after else None,
         Observation(hop.name, "error-said", said, count, count) if said else None,
         Observation(hop.name, "defect-kind", kind, count, count) if kind else None,
-        Observation(hop.name, "period", "regular", count, count) if beat_of(bad) else None,
+        _period(hop, bad, facts, deployment),
     ]
+
+
+def _period(
+    hop: Hop, bad: Sequence[Round], facts: Facts, deployment: Deployment
+) -> Observation | None:
+    if beat_of(bad):
+        return Observation(hop.name, "period", "regular", len(bad), len(bad))
+    entries = {h.name for h in before(deployment, hop.name)}
+    inner = {h.name for h in beyond(deployment, hop.name)}
+    sides = [[s for s in facts.sessions if s.hop in names] for names in (entries, inner)]
+    times = stopped_together(*sides)
+    return Observation(hop.name, "period", "together", times, times) if times else None
 
 
 def _by_entry(hop: str, name: str, values: Sequence[tuple[str, str]]) -> Observation | None:

@@ -6,6 +6,8 @@ timer and a clock, two timers.
 
 from __future__ import annotations
 
+from statistics import median
+
 from exonerate.core.deployment.model import Deployment
 from exonerate.core.diagnosis.dependence import idle_border
 from exonerate.core.diagnosis.facts import Facts, Round
@@ -47,6 +49,13 @@ def start_offset_s(facts: Facts, number: int) -> float:
     if not any(round_.total_s >= START_OFFSETS_FROM_S for round_ in broken):
         return 0.0
     return START_OFFSETS_S[number % len(START_OFFSETS_S)]
+
+
+def stagger_s(facts: Facts) -> float:
+    """Half of the time that a good answer takes."""
+    rounds = [r for s in facts.sessions if is_victim_shaped(s) for r in s.rounds]
+    good = [round_.total_s for round_ in rounds if round_.outcome == "ok"]
+    return median(good) / 2 if good else 0.0
 
 
 def late_inside(facts: Facts) -> bool:
