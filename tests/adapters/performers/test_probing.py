@@ -161,6 +161,23 @@ def test_the_rest_of_a_comparison_is_not_played() -> None:
     assert rounds == [1, 2]
 
 
+def test_a_comparison_is_not_ahead_of_a_victim_that_waits() -> None:
+    """Nothing would be compared with its next rounds, and they would be load beside the wait."""
+
+    async def run() -> Sequence[Event]:
+        async with server(silent_from=2) as edge, server(silent_from=99) as engine:
+            victim = session("victim", edge, rounds=4, deadline_s=1.5)
+            direct = replace(session("direct", engine, rounds=9), no_longer_than=("victim",))
+            direct = replace(direct, hop="engine", think_s=0.2)
+            trigger = Stall(session="victim", after_s=0.3, play=())
+            scene = Scene(id="s", why="t", activities=(victim, direct), triggers=(trigger,))
+            return await play(scene)
+
+    events = asyncio.run(run())
+    rounds = [e.data["round"] for e in events if e.activity == "direct" and e.kind == "exchange"]
+    assert rounds == [1, 2]
+
+
 def test_without_an_answer_meanwhile_only_the_deadline_ends_the_wait() -> None:
     """When everything is silent a hang is not provisional: nothing shows what normal is."""
 
@@ -173,6 +190,24 @@ def test_without_an_answer_meanwhile_only_the_deadline_ends_the_wait() -> None:
 
     ends = {e.activity: e.data["given_up"] for e in asyncio.run(run()) if e.kind == "exchange"}
     assert ends == {"meanwhile": "deadline", "victim": "deadline"}
+
+
+def test_a_side_probe_that_hangs_is_given_up_beside_later_answers_past_its_hop() -> None:
+    """It does not wait for its deadline; without such answers it does."""
+
+    async def run(*, answers: bool) -> Sequence[Event]:
+        async with server(silent_from=1) as edge, server(silent_from=99) as engine:
+            probe = session("side", edge, rounds=1, deadline_s=2.0)
+            direct = replace(session("direct", engine, rounds=4), hop="engine", think_s=0.3)
+            trigger = Stall(
+                session="side", after_s=0.2, play=(), give_up_ratio=2.0, beside=("engine",)
+            )
+            activities = (probe, direct) if answers else (probe,)
+            return await play(Scene(id="s", why="t", activities=activities, triggers=(trigger,)))
+
+    for answers, ending in ((True, "provisional"), (False, "deadline")):
+        events = [e for e in asyncio.run(run(answers=answers)) if e.kind == "exchange"]
+        assert [e.data["given_up"] for e in events if e.activity == "side"] == [ending]
 
 
 def test_socket_counters_are_watched_as_long_as_the_session_lasts() -> None:

@@ -160,3 +160,9 @@ def test_a_timer_that_ends_evenly_spaced_requests_is_no_beat() -> None:
         for e in ends
     ]
     assert beat_of(rounds) is None
+
+
+def test_a_box_that_says_it_waited_too_long_has_waited_however_short_its_timer() -> None:
+    """A 504 after the same 0.85 s is a timer; one that comes in no time is a refusal."""
+    assert ended_after(refused(504, total_s=0.85)) == "constant-silence"
+    assert ended_after(refused(504, total_s=0.01)) == "at-once"

@@ -11,14 +11,16 @@ from pathlib import Path
 from statistics import median
 
 from exonerate.adapters.link import USUAL, Link
-from exonerate.adapters.player import ActivityFailed, Stage, is_background, seconds_since
+from exonerate.adapters.player import ActivityFailed, Stage, Waiting, is_background, seconds_since
 from exonerate.adapters.prober import StallWatch, play_session
 from exonerate.adapters.request import victim_body
 from exonerate.adapters.turns import Turn
+from exonerate.core.instant import NS_PER_S
 from exonerate.core.scene import Activity, ProbeSession, Stall
 from exonerate.core.wire.exchange import Exchange
 from exonerate.core.wire.exchange_json import exchange_from_json, exchange_to_json
 
+BESIDE_POLL_S = 0.1
 SILENT_SHARE = 0.5
 """A round that waits this share of the stall limit already tells others that it waits."""
 
@@ -53,6 +55,7 @@ class ProbePerformer:
         run = _ProbeRun(activity, stage)
         trigger = stage.triggers.get(activity.name)
         watch = run.watch(trigger) if trigger else None
+        watched = trigger is not None and not trigger.beside
         await play_session(
             activity,
             clock=stage.clock,
@@ -63,8 +66,8 @@ class ProbePerformer:
             link=self._links.get(activity.hop, USUAL),
             turn=Turn(stage.turns) if activity.in_turn else None,
             enough=run.enough,
-            asked=run.on_asked if trigger else _nothing,
-            answered=run.on_answered if trigger else _nothing,
+            asked=run.on_asked if watched else _nothing,
+            answered=run.on_answered if watched else _nothing,
         )
         if not run.last_was_complete:
             raise ActivityFailed("a round did not complete")
@@ -97,15 +100,26 @@ class _ProbeRun:
         state = "ok" if exchange.complete else f"failed ({exchange.end})"
         self._stage.progress(f"{self._session.name} round {exchange.round}: {state}", None)
 
-    def enough(self, round_number: int) -> bool:
-        """Whether those that this session is compared with failed in that round or before."""
+    async def enough(self, round_number: int) -> bool:
+        """Whether those that this session is compared with failed in that round or before.
+
+        While one of them still waits in such a round, more of this session would only be load.
+        """
+        names = self._session.no_longer_than
+        for name in names:
+            waiting = self._stage.waiting.get(name)
+            if waiting is not None and waiting.round <= round_number:
+                await waiting.ended.wait()
         failed = self._stage.failed_rounds
-        return any(failed.get(n, math.inf) <= round_number for n in self._session.no_longer_than)
+        return any(failed.get(name, math.inf) <= round_number for name in names)
 
     def watch(self, trigger: Stall) -> StallWatch:
         """What the waiting of a round sets off."""
-        early_s = trigger.after_s * SILENT_SHARE
-        return StallWatch(((early_s, self.on_silence), (trigger.after_s, self.on_stall)))
+        due = (trigger.after_s, self.on_stall)
+        if trigger.beside:
+            # A side probe: whether others are slow is said by the victim's own shape.
+            return StallWatch((due,))
+        return StallWatch(((trigger.after_s * SILENT_SHARE, self.on_silence), due))
 
     def on_asked(self) -> None:
         self._answered = self._stage.unanswered[self._session.hop] = asyncio.Event()
@@ -114,12 +128,16 @@ class _ProbeRun:
         self._answered.set()
 
     def on_silence(self, round_number: int) -> None:
+        ended = self._ended_rounds[round_number]
+        waiting = Waiting(self._session.hop, round_number, ended)
+        self._stage.waiting[self._session.name] = waiting
         # It may have fallen silent after the first token.
-        self._stage.unanswered[self._session.hop] = self._ended_rounds[round_number]
+        self._stage.unanswered[self._session.hop] = ended
 
     def on_stall(self, round_number: int) -> None:
-        self.on_silence(round_number)
         trigger = self._stage.triggers[self._session.name]
+        if not trigger.beside:
+            self.on_silence(round_number)
         self._stage.emit(
             self._session.name, "stalled", {"round": round_number, "after_s": trigger.after_s}
         )
@@ -133,7 +151,7 @@ class _ProbeRun:
         watches = [activity for activity in trigger.play if is_background(activity)]
         probes = [_at_round(a, round_number) for a in trigger.play if not is_background(a)]
         async with asyncio.TaskGroup() as group:
-            watching = group.create_task(self._watch(watches))
+            watching = group.create_task(self._play(watches))
             asking = group.create_task(self._ask(trigger, probes, ended))
             await ended.wait()
             watching.cancel()
@@ -141,17 +159,31 @@ class _ProbeRun:
             if not self._asked or not self._given_up:
                 asking.cancel()
 
-    async def _watch(self, watches: Sequence[Activity]) -> None:
+    async def _play(self, activities: Sequence[Activity]) -> None:
         # Begun inside the task: a round may end before the task does anything.
-        await self._stage.play_more(watches)
+        await self._stage.play_more(activities)
 
     async def _ask(self, trigger: Stall, probes: Sequence[Activity], ended: asyncio.Event) -> None:
         stalled_ns = self._stage.clock.now()
         if not await self._worth_asking(trigger, probes):
             return
         self._asked = True
-        await self._stage.play_more(probes)
-        silence_s = self._longest_silence_s(trigger)
+        here = [p for p in probes if isinstance(p, ProbeSession) and p.hop == self._session.hop]
+        past = [probe for probe in probes if probe not in here]
+        async with asyncio.TaskGroup() as group:
+            asking = group.create_task(self._play(here))
+            await self._stage.play_more(past)
+            if not past:
+                # At the innermost hop there is nothing else to compare with.
+                await asking
+            await self._give_up_in_time(trigger, stalled_ns, ended)
+
+    async def _give_up_in_time(self, trigger: Stall, stalled_ns: int, ended: asyncio.Event) -> None:
+        """End the waiting round once it has waited out of all proportion to good answers."""
+        silence_s = self._longest_silence_s(trigger, stalled_ns)
+        while silence_s is None and trigger.beside and not ended.is_set():
+            await asyncio.sleep(BESIDE_POLL_S)
+            silence_s = self._longest_silence_s(trigger, stalled_ns)
         if trigger.give_up_ratio is None or silence_s is None:
             return
         waited_s = trigger.after_s + seconds_since(self._stage.clock, stalled_ns)
@@ -197,24 +229,38 @@ class _ProbeRun:
             for event in self._stage.events
         )
 
-    def _longest_silence_s(self, trigger: Stall) -> float | None:
-        """The usual longest silence in good answers to compare with; None unless all got one.
+    def _longest_silence_s(self, trigger: Stall, stalled_ns: int) -> float | None:
+        """The usual longest silence in good answers to compare with; None until there are any.
 
-        Compared is with the probes asked meanwhile, and with the victim's shape past the hop; where
-        nothing is asked meanwhile, with all the rounds of the scene that went well.
+        Compared is with the probes asked meanwhile past the hop, which must all have been answered,
+        and with the victim's shape there; at the innermost hop with those asked at it; where
+        nothing is asked meanwhile, with what was sent beside the waiting round, or else with the
+        rounds of the session itself that went well.
         """
-        asked = {a.name for a in trigger.play if isinstance(a, ProbeSession)}
-        hops = {a.hop for a in trigger.play if isinstance(a, ProbeSession)} - {self._session.hop}
-        exchanges = [
-            exchange_from_json(event.data)
-            for event in self._stage.events
-            if event.kind == "exchange"
-            and (not asked or event.activity in asked or event.data["hop"] in hops)
+        probes = [a for a in trigger.play if isinstance(a, ProbeSession)]
+        past = [p for p in probes if p.hop != self._session.hop]
+        asked = {probe.name for probe in past or probes}
+        if not probes and not trigger.beside:
+            asked = {self._session.name}
+        hops = {probe.hop for probe in past}
+        begun_ns = stalled_ns - int(trigger.after_s * NS_PER_S)
+        answered = [
+            exchange
+            for exchange in self._exchanges()
+            if exchange.given_up == "no"
+            and exchange.first_token_ns is not None
+            and (
+                exchange.session in asked
+                or exchange.hop in hops
+                or (exchange.hop in trigger.beside and exchange.ended_ns > begun_ns)
+            )
         ]
-        answered = [e for e in exchanges if e.given_up == "no" and e.first_token_ns is not None]
         if not answered or asked - {e.session for e in answered}:
             return None
         return median(e.longest_silence_s for e in answered)
+
+    def _exchanges(self) -> list[Exchange]:
+        return [exchange_from_json(e.data) for e in self._stage.events if e.kind == "exchange"]
 
 
 def _nothing() -> None:

@@ -136,6 +136,28 @@ def read_state(facts: Facts, session: Session, deployment: Deployment) -> str | 
     return "unread" if unread > 0 else "read"
 
 
+def leg_answered(
+    hop: Hop, facts: Facts, deployment: Deployment, waiting: Sequence[Session]
+) -> Observation | None:
+    """Whether an engine of a pair answered what its router sent it of the requests that wait."""
+    if hop.role not in ("prefill", "decode"):
+        return None
+    found: list[str] = []
+    for session in waiting:
+        round_ = session.waiting
+        if round_ is None:
+            continue
+        passing = {h.name for h in before(deployment, hop.name)}
+        others = tuple(_others_under_way(facts, round_, passing))
+        passed = _Watched(facts, session.scene, round_, others).to_next(hop)
+        if passed is not None and passed.left != "no":
+            found.append("yes" if passed.left == "answered" else "no")
+    if not found:
+        return None
+    value = max(("yes", "no"), key=found.count)
+    return Observation(hop.name, "leg-answered", value, found.count(value), len(found))
+
+
 def answer_held(facts: Facts, session: Session, hop: Hop, deployment: Deployment) -> str | None:
     """`yes` when answer bytes kept arriving at the hop while its client had none; None if unseen.
 

@@ -6,8 +6,11 @@ from collections.abc import Sequence
 from itertools import pairwise
 from statistics import median
 
-from exonerate.core.diagnosis.facts import Round, Session
+from exonerate.core.deployment.model import Deployment, Hop
+from exonerate.core.deployment.topology import before, beyond
+from exonerate.core.diagnosis.facts import Facts, Round, Session
 from exonerate.core.diagnosis.sense import FOREIGN, GARBLED
+from exonerate.core.diagnosis.suspect import Observation
 from exonerate.core.instant import NS_PER_S, seconds_between
 
 REPEATS_MIN = 3
@@ -17,13 +20,14 @@ SILENCE_S_MIN = 0.4
 AT_ONCE_S, REFUSED_AT_ONCE_S = 0.3, 0.9
 """An error answer takes its own time to be made; timers of boxes are set in whole seconds."""
 TOLERANCE_S, TOLERANCE_SHARE = 0.25, 0.08
-TIMED_OUT = frozenset({"cut", "no-answer", "server-error"})
+ENDED_BY_A_TIMER = frozenset({"cut", "no-answer", "server-error"})
 """What the running out of a box's timer looks like to its client."""
 BEATS_MIN, BEAT_PARTS_MAX = 4, 3
 BEAT_TOLERANCE_S, PERIOD_S_MIN = 0.15, 2.0
 TOGETHER_S, APART_S = 0.25, 0.5
 """Streams that began so far apart and stopped so close to each other stopped together."""
-_SAID = {504: "timeout", 503: "unavailable", 502: "bad-gateway"}
+TIMED_OUT = 504
+_SAID = {TIMED_OUT: "timeout", 503: "unavailable", 502: "bad-gateway"}
 TRANSPORT_DEFECTS = frozenset(
     {"invalid-utf8", "invalid-json", "framing-in-body", "duplicated-event", "text-after-finish",
      "invalid-coding"}
@@ -79,7 +83,9 @@ def ended_after(rounds: Sequence[Round]) -> str | None:
         return None
     totals = [round_.total_s for round_ in rounds]
     silences = [silence_s(round_) for round_ in rounds]
-    refusals = all((round_.exchange.status or 0) >= 400 for round_ in rounds)
+    statuses = {round_.exchange.status or 0 for round_ in rounds}
+    # Who says that it took too long has waited, however short its patience.
+    refusals = min(statuses) >= 400 and statuses != {TIMED_OUT}
     if median(totals) < (REFUSED_AT_ONCE_S if refusals else AT_ONCE_S):
         return "at-once"
     if median(silences) >= SILENCE_S_MIN and _alike(silences):
@@ -110,10 +116,23 @@ def one_ending(sessions: Sequence[Session], symptoms: Sequence[str]) -> list[str
     bad = [s.failed for s in sessions if s.failed is not None]
     kinds = {r.outcome for r in bad}
     ended = [silence_s(r) for r in bad if ended_by(r) == "hop"]
-    mixed = "server-error" in kinds and len(kinds) > 1 and kinds <= TIMED_OUT
+    mixed = "server-error" in kinds and len(kinds) > 1 and kinds <= ENDED_BY_A_TIMER
     if not mixed or len(ended) < len(bad) or min(ended) < REFUSED_AT_ONCE_S or not _alike(ended):
         return list(symptoms)
-    return ["cut" if symptom in TIMED_OUT else symptom for symptom in symptoms]
+    return ["cut" if symptom in ENDED_BY_A_TIMER else symptom for symptom in symptoms]
+
+
+def period(
+    hop: Hop, bad: Sequence[Round], facts: Facts, deployment: Deployment
+) -> Observation | None:
+    """What the clock has to do with the endings: a regular beat, or all in flight at once."""
+    if beat_of(bad):
+        return Observation(hop.name, "period", "regular", len(bad), len(bad))
+    entries = {h.name for h in before(deployment, hop.name)}
+    inner = {h.name for h in beyond(deployment, hop.name)}
+    sides = [[s for s in facts.sessions if s.hop in names] for names in (entries, inner)]
+    times = stopped_together(*sides)
+    return Observation(hop.name, "period", "together", times, times) if times else None
 
 
 def stopped_s(round_: Round) -> float:

@@ -42,8 +42,12 @@ def edge_scene(judgement: Judgement, seed: int) -> Scene | None:
 
 def pair_proves(judgement: Judgement) -> bool:
     """The legs of a pair part while other requests pass: there is no bypass, each leg is seen."""
-    return judgement.top_is("half-pair") and all(
-        judgement.times(name) >= TIMES_MIN for name in ("legs", "request-left", "fresh-meanwhile")
+    if not judgement.top_is("half-pair"):
+        return False
+    passed = [judgement.observed(name) for name in ("fresh-meanwhile", "small-meanwhile")]
+    others_pass = any(o is not None and o.value == "ok" and o.times >= TIMES_MIN for o in passed)
+    return others_pass and all(
+        judgement.times(name) >= TIMES_MIN for name in ("legs", "request-left")
     )
 
 

@@ -12,16 +12,20 @@ from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
 from exonerate.core.deployment.model import Deployment, Hop
-from exonerate.core.deployment.topology import before, beyond, hop_port, is_engine, probeable
+from exonerate.core.deployment.topology import before, hop_port, is_engine, probeable
 from exonerate.core.diagnosis.facts import Facts
-from exonerate.core.diagnosis.observables import is_victim_shaped
+from exonerate.core.diagnosis.observables import symptom
 from exonerate.core.diagnosis.pacing import (
+    failing_request,
     late_inside,
+    rounds_to_fail,
     stagger_s,
     start_offset_s,
     telling_think_s,
     think_factor,
 )
+from exonerate.core.diagnosis.stalls import Patience, patience_of, stall_beside, stalls_of
+from exonerate.core.diagnosis.streaming import innermost
 from exonerate.core.diagnosis.surroundings import watches
 from exonerate.core.scene import (
     Activity,
@@ -35,15 +39,6 @@ from exonerate.core.scene import (
     WatchSockets,
 )
 
-STALL_S_MIN = 1.0
-FIRST_STALL_S = 1.5
-"""Before any answer was timed, a wait this long makes the triggers look around."""
-STALL_RATIO = 4.0
-"""Later, a wait counts as a stall from this many times the slowest good answer past the hop."""
-GIVE_UP_RATIO = 20.0
-"""A hang is provisional once it exceeds this many times the longest silence of a direct answer."""
-LOOK_S = 1.0
-"""Counters are watched this long after the last probe was answered, so that they can be flat."""
 COUNTER_SAMPLES_MAX = 2000
 COUNTER_PERIOD_S = 0.25
 GENTLE_PERIOD_S = 1.0
@@ -52,7 +47,7 @@ WATCH_FIRST_S = 0.25
 """The sockets are read before the first request, so that its bytes can be told from older ones."""
 SOCKET_SAMPLES_MAX = 2000
 CONTROL_TRIES_MAX = 200
-CONTENT_ROUNDS = 3
+CONTENT_ROUNDS, CONTENT_ROUNDS_BRIEF = 3, 2
 ABORT_TOKENS = 600
 ABORT_ROUNDS, ABORT_ROUNDS_AT_ENGINE = 4, 2
 ABORT_AFTER_S, ABORT_PAUSE_S = 1.0, 1.7
@@ -69,7 +64,7 @@ class Shape:
     number: int
     """1 for the first scene of the run."""
     rounds: int
-    stall_s: float
+    patience: Patience
     fresh_session_at: str | None
     fresh_rounds: int
     stagger_s: float | None = None
@@ -84,6 +79,8 @@ class Shape:
     inside_first: bool = False
     """Ask the innermost hop first, so that what is broken off further out stands behind it; and
     ask nothing besides, which would stand before the next scene."""
+    entry_only: bool = False
+    """Whether to ask only at the entry of the whole path."""
 
 
 def next_shape(
@@ -98,33 +95,37 @@ def next_shape(
 
     `clocked`: it seems to fail at moments of its own, at whatever request.
     """
-    numbers = [
-        s.failed.exchange.connection.request_number
-        for s in facts.sessions
-        if is_victim_shaped(s) and s.failed is not None
-    ]
-    failing = max(numbers, default=0)
     number = len(facts.scenes) + 1
-    victim = deployment.victim
-    rounds = min(victim.rounds, failing + 1) if failing and not clocked else victim.rounds
+    failing = 0 if clocked else failing_request(facts)
+    rounds = deployment.victim.rounds if clocked else rounds_to_fail(facts, deployment)
     return Shape(
         number=number,
-        rounds=max(1, rounds),
-        stall_s=stall_limit_s(facts),
+        rounds=max(1, min(deployment.victim.rounds, rounds)),
+        patience=patience_of(facts, deployment),
         fresh_session_at=fresh_session_at,
-        fresh_rounds=2 * failing + 1 if failing and not clocked else victim.rounds,
+        fresh_rounds=2 * failing + 1 if failing else deployment.victim.rounds,
         gentle=gentle,
         think_s=telling_think_s(facts, deployment),
-        think_factor=think_factor(facts, deployment, number),
+        think_factor=think_factor(facts, deployment),
         start_s=WATCH_FIRST_S + start_offset_s(facts, number),
         inside_first=late_inside(facts),
         stagger_s=stagger_s(facts) if clocked else None,
+        entry_only=_all_went_well(facts, deployment),
     )
 
 
+def _all_went_well(facts: Facts, deployment: Deployment) -> bool:
+    """Whether no session so far has shown anything: the places behind the entry are sound."""
+    copies = [s for s in facts.sessions if s.victim_shaped and s.conclusive]
+    reference = innermost(copies, deployment)
+    return bool(copies) and all(symptom(session, reference) == "ok" for session in copies)
+
+
 def victim_scene(deployment: Deployment, shape: Shape, seed: int) -> Scene:
-    """The victim's session at every hop at once, with everything watched meanwhile."""
+    """The victim's session at all hops at once, or at the entry, with everything watched."""
     hops = [hop for hop in deployment.hops if probeable(hop)]
+    if shape.entry_only:
+        hops = hops[:1]
     # Turns are taken in this order.
     asked = reversed(hops) if shape.inside_first else hops
     sessions = [victim_session(deployment, hop, shape, seed) for hop in asked]
@@ -133,9 +134,6 @@ def victim_scene(deployment: Deployment, shape: Shape, seed: int) -> Scene:
         *counters_of(deployment, shape),
     ]
     extra = _fresh_session(deployment, shape, seed)
-    triggers = [stall_of(deployment, session, shape) for session in sessions]
-    if shape.inside_first or shape.stagger_s is not None:
-        triggers = [replace(trigger, play=()) for trigger in triggers]
     victim = deployment.victim
     rounds = max(shape.rounds, shape.fresh_rounds if extra else 0)
     return Scene(
@@ -153,9 +151,24 @@ def victim_scene(deployment: Deployment, shape: Shape, seed: int) -> Scene:
             *_crowd(deployment, hops, shape, seed),
             *extra,
         ),
-        triggers=tuple(triggers),
+        triggers=_triggers(deployment, sessions, extra, shape),
         time_limit_s=rounds * (victim.think_s + victim.deadline_s) + victim.deadline_s + 10.0,
     )
+
+
+def _triggers(
+    deployment: Deployment,
+    sessions: Sequence[ProbeSession],
+    extra: Sequence[ProbeSession],
+    shape: Shape,
+) -> tuple[Stall, ...]:
+    """Whom to ask while a round waits: nobody where that was asked, and would be in the way."""
+    beside = [*sessions, *extra] if shape.stagger_s is not None else extra
+    found = [stall_beside(deployment, session, shape.patience) for session in beside]
+    for session in sessions if shape.stagger_s is None else ():
+        own = stalls_of(deployment, session, shape.patience, gentle=shape.gentle)
+        found.extend([replace(own[0], play=())] if shape.inside_first else own)
+    return tuple(found)
 
 
 def abort_scene(deployment: Deployment, number: int, seed: int, *, brief: bool = False) -> Scene:
@@ -192,8 +205,12 @@ def abort_scene(deployment: Deployment, number: int, seed: int, *, brief: bool =
     )
 
 
-def content_scene(deployment: Deployment, number: int, seed: int) -> Scene:
-    """The same questions at every hop, and twice at the innermost, to compare what they say."""
+def content_scene(deployment: Deployment, number: int, seed: int, *, brief: bool = False) -> Scene:
+    """The same questions at every hop, and twice at the innermost, to compare what they say.
+
+    `brief`: fewer of them, where nothing but care asks for it.
+    """
+    rounds = CONTENT_ROUNDS_BRIEF if brief else CONTENT_ROUNDS
     hops = [hop for hop in deployment.hops if probeable(hop)]
     # The first to ask fills the prefix cache, and a cached prefix rounds in its own way.
     asked = [(f"warm@{hops[-1].name}", hops[-1])]
@@ -206,7 +223,7 @@ def content_scene(deployment: Deployment, number: int, seed: int) -> Scene:
             hop=hop.name,
             url=hop.url,
             request=request,
-            rounds=CONTENT_ROUNDS,
+            rounds=rounds,
             connection=deployment.victim.connection,
             think_s=0.0,
             deadline_s=deployment.victim.deadline_s,
@@ -220,7 +237,7 @@ def content_scene(deployment: Deployment, number: int, seed: int) -> Scene:
         id=f"content-{number}",
         why="ask the same questions at every hop, and compare the texts",
         activities=(*(watch_of(hop) for hop in deployment.hops), *watches(deployment), *sessions),
-        time_limit_s=len(asked) * CONTENT_ROUNDS * deployment.victim.deadline_s + 10.0,
+        time_limit_s=len(asked) * rounds * deployment.victim.deadline_s + 10.0,
     )
 
 
@@ -251,7 +268,8 @@ def request_count(scene: Scene) -> int:
 
 
 def _why(shape: Shape) -> str:
-    text = f"send {shape.rounds} rounds as the victim does, at every hop at once"
+    where = "at the entry" if shape.entry_only else "at every hop at once"
+    text = f"send {shape.rounds} rounds as the victim does, {where}"
     if shape.fresh_session_at:
         text += f"; and {shape.fresh_rounds} through {shape.fresh_session_at} on new connections"
     return text
@@ -368,47 +386,3 @@ def counters_of(deployment: Deployment, shape: Shape) -> list[SampleMetrics]:
         for hop in deployment.hops
         if hop.metrics is not None
     ]
-
-
-def stall_of(deployment: Deployment, session: ProbeSession, shape: Shape) -> Stall:
-    """Whom to ask and what to read while a round of this session waits."""
-    place = session.hop if session.name.startswith("victim@") else session.name
-    own = next(hop for hop in deployment.hops if hop.name == session.hop)
-    past = [hop for hop in beyond(deployment, own.name) if probeable(hop)]
-    asked = [own] if shape.gentle else [own, *past]
-    probes: list[Activity] = [
-        ProbeSession(
-            name=f"meanwhile@{hop.name}/{place}",
-            hop=hop.name,
-            url=hop.url,
-            # The very request that waits: the performer gives it the number of its round.
-            request=session.request,
-            rounds=1,
-            connection="fresh",
-            in_turn=True,
-            think_s=0.0,
-            deadline_s=deployment.victim.deadline_s,
-        )
-        for hop in asked
-    ]
-    return Stall(
-        session=session.name,
-        after_s=shape.stall_s,
-        play=tuple(probes),
-        give_up_ratio=GIVE_UP_RATIO,
-        look_s=LOOK_S,
-    )
-
-
-def stall_limit_s(facts: Facts) -> float:
-    """How long a wait is longer than any good one so far, by far."""
-    waits = [
-        round_.wait_s
-        for session in facts.sessions
-        if is_victim_shaped(session) and session.failed is None
-        for round_ in session.rounds
-        if round_.outcome == "ok"
-    ]
-    if not waits:
-        return FIRST_STALL_S
-    return max(STALL_S_MIN, STALL_RATIO * max(waits))

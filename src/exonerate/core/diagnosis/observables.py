@@ -6,10 +6,13 @@ Every observable is about one hop:
 - ``beyond``: the same at every entry past the hop (towards the engine)
 - ``fails-at``: which request of a connection failed, over the failing sessions
 - ``fresh-meanwhile``: a new connection through the hop while a victim round was waiting
+- ``small-meanwhile``: a request as small as can be through the hop, on a new connection meanwhile
 - ``beyond-meanwhile``: a new connection past the hop while a victim round was waiting
 - ``fresh-session``: many requests through the hop, each on a connection of its own
 - ``engine-meanwhile``: what the engines' counters did while a victim round was waiting
 - ``legs``: which of a pair of prefill and decode engines held the request meanwhile
+- ``leg-answered``: whether an engine of a pair, to which a router sent the waiting request,
+  answered
 - ``request-left``: whether the waiting request's bytes left the hop on its upstream side
 - ``request-copies``, ``left-to``: over how many connections it went on, and whether to a known hop
 - ``request-read``: whether the program at the hop ever took the request from its socket
@@ -19,6 +22,7 @@ Every observable is about one hop:
 - ``load-text``: what becomes of the text of the same question in another crowd
 - ``control``: that a known-good exchange on this host was slow too (a quick one is not reported)
 - ``processor-wait``: that the hop's processes stood ready and got no processor (if they did)
+- ``starved-path``: that a victim who complains of slowness has such a hop on its path (`control`)
 - ``closed-while-idle``: what became of connections at the entry while they were idle
 - ``period``: that the endings fall on a regular beat of the clock, or on all in flight at once
 - ``abort-through``, ``abort-beyond``: whether the engine stops when a client leaves
@@ -35,6 +39,7 @@ Every observable is about one hop:
 - ``phase``: when it failed: before any byte, before the first token, or after it
 - ``delivered``, ``onward-delivered``: whether the kernel at the other end acknowledged the request,
   on our own connection to the hop and on the hop's connection to the next one
+- ``answer-lost``: whether the hop's own end of our connection sent what nobody acknowledged
 - ``pool``: what the hop's connections to the next one were like before a request failed
 - ``idle-dependence``, ``size-dependence``: whether all that failed was idle for longer, or larger,
   than all that went well
@@ -57,24 +62,29 @@ from itertools import combinations
 from exonerate.core.deployment.model import Deployment, Hop
 from exonerate.core.deployment.topology import before, beyond, is_engine, probeable
 from exonerate.core.diagnosis.aborts import aborts
+from exonerate.core.diagnosis.aside import fresh_session, meanwhile, small_meanwhile
 from exonerate.core.diagnosis.axes.registry import FLIPS
 from exonerate.core.diagnosis.between import held_at_tap
-from exonerate.core.diagnosis.carried import answer_held, copies_at_engines, read_state
+from exonerate.core.diagnosis.carried import (
+    answer_held,
+    copies_at_engines,
+    leg_answered,
+    read_state,
+)
 from exonerate.core.diagnosis.client.values import CLIENT_VALUES
 from exonerate.core.diagnosis.connecting import connecting, slow_to_connect
 from exonerate.core.diagnosis.control import control_slow, processor_wait
 from exonerate.core.diagnosis.counted import breaker
-from exonerate.core.diagnosis.delivery import delivered, onward_delivered, pool_state
+from exonerate.core.diagnosis.delivery import answer_lost, delivered, onward_delivered, pool_state
 from exonerate.core.diagnosis.dependence import idle_dependence, next_idle, size_dependence
 from exonerate.core.diagnosis.endings import (
-    beat_of,
     defect_kind,
     ended_after_at,
     ended_by,
     error_said,
     one_ending,
+    period,
     phase,
-    stopped_together,
 )
 from exonerate.core.diagnosis.engine_process import engine_process
 from exonerate.core.diagnosis.faces import (
@@ -83,7 +93,7 @@ from exonerate.core.diagnosis.faces import (
     request_copies,
     upstream_face,
 )
-from exonerate.core.diagnosis.facts import VICTIM_SHAPED, Facts, Round, Session
+from exonerate.core.diagnosis.facts import Facts, Session
 from exonerate.core.diagnosis.leaving import leaving, surplus, without_borrowed_copies
 from exonerate.core.diagnosis.logged import by_source
 from exonerate.core.diagnosis.meanwhile import engine_state, legs
@@ -107,10 +117,12 @@ VALUES: Mapping[str, tuple[str, ...]] = {
     "beyond": SYMPTOMS,
     "fails-at": ("first-request", "same-request", "varying"),
     "fresh-meanwhile": ("ok", "fails"),
+    "small-meanwhile": ("ok", "fails"),
     "beyond-meanwhile": ("ok", "fails"),
     "fresh-session": ("ok", "fails"),
     "engine-meanwhile": ("idle", "progressing", "queueing", "stuck", "holding"),
     "legs": ("decode-waits", "prefill-waits", "both-wait", "neither"),
+    "leg-answered": ("yes", "no"),
     "request-left": ("no", "yes", "answered"),
     "request-copies": ("one", "several"),
     "left-to": ("next", "elsewhere"),
@@ -135,12 +147,14 @@ VALUES: Mapping[str, tuple[str, ...]] = {
     "spoken-by": ("hop", "engine"),
     "control": ("quick", "slow"),
     "processor-wait": ("fed", "starved"),
+    "starved-path": ("no", "yes"),
     "ended-by": ("us", "hop", "network", "nobody", "upstream"),
     "breaker": ("open", "closed"),
     "health": ("ok", "fails", "silent", "loading"),
     "phase": ("before-head", "before-token", "after-token"),
     "delivered": ("acked", "unacked"),
     "onward-delivered": ("acked", "unacked"),
+    "answer-lost": ("no", "yes"),
     "pool": ("used-closed", "kept-closed", "sound"),
     "idle-dependence": ("longer-fails", "unrelated"),
     "size-dependence": ("larger-fails", "unrelated"),
@@ -172,12 +186,7 @@ def symptom(session: Session, reference: Sequence[Session]) -> str:
 def victim_sessions(facts: Facts, hops: Iterable[Hop]) -> list[Session]:
     """Conclusive sessions in the victim's own shape that entered at one of these hops."""
     names = {hop.name for hop in hops}
-    return [s for s in facts.sessions if s.hop in names and is_victim_shaped(s) and s.conclusive]
-
-
-def is_victim_shaped(session: Session) -> bool:
-    """Whether this session copied the victim (and was not a side probe)."""
-    return session.victim_shaped
+    return [s for s in facts.sessions if s.hop in names and s.victim_shaped and s.conclusive]
 
 
 def _of_hop(hop: Hop, facts: Facts, deployment: Deployment) -> list[Observation]:
@@ -197,9 +206,10 @@ def _of_hop(hop: Hop, facts: Facts, deployment: Deployment) -> list[Observation]
             [(s.hop, symptom(s, () if s in inner else inner)) for s in reference],
         ),
         _fails_at(hop.name, through),
-        _meanwhile(hop.name, "fresh-meanwhile", facts, {hop.name}),
-        _meanwhile(hop.name, "beyond-meanwhile", facts, {other.name for other in past}),
-        _fresh_session(hop.name, facts),
+        meanwhile(hop.name, "fresh-meanwhile", facts, {hop.name}),
+        small_meanwhile(hop.name, facts),
+        meanwhile(hop.name, "beyond-meanwhile", facts, {other.name for other in past}),
+        fresh_session(hop.name, facts),
         _answer_held(hop, facts, deployment, through),
         *_while_waiting(hop, facts, deployment, through),
         *_endings(hop, through, facts, deployment),
@@ -259,6 +269,7 @@ def _while_waiting(
         _tally(hop.name, "request-read", [value for value in read if value]),
         upstream_face(hop, facts, deployment, through),
         legs(hop, facts, deployment, waiting),
+        leg_answered(hop, facts, deployment, waiting),
     ]
 
 
@@ -273,10 +284,12 @@ def _of_the_way(
     failed = [s for s in through if s.failed is not None]
     own = [delivered(facts, s) for s in failed if s.hop == hop.name]
     passing = [] if is_engine(hop) else failed
+    lost = [answer_lost(facts, s, deployment) for s in failed if s.hop == hop.name]
     onward = [onward_delivered(facts, s, hop, deployment) for s in passing]
     pools = [pool_state(facts, s, hop, deployment) for s in passing]
     return [
         _tally(hop.name, "delivered", [value for value in own if value]),
+        _tally(hop.name, "answer-lost", [value for value in lost if value]),
         _tally(hop.name, "onward-delivered", [value for value in onward if value]),
         _tally(hop.name, "pool", [value for value in pools if value]),
         idle_dependence(hop, through),
@@ -306,20 +319,8 @@ def _endings(
         Observation(hop.name, "ended-after", after, count, count) if after else None,
         Observation(hop.name, "error-said", said, count, count) if said else None,
         Observation(hop.name, "defect-kind", kind, count, count) if kind else None,
-        _period(hop, bad, facts, deployment),
+        period(hop, bad, facts, deployment),
     ]
-
-
-def _period(
-    hop: Hop, bad: Sequence[Round], facts: Facts, deployment: Deployment
-) -> Observation | None:
-    if beat_of(bad):
-        return Observation(hop.name, "period", "regular", len(bad), len(bad))
-    entries = {h.name for h in before(deployment, hop.name)}
-    inner = {h.name for h in beyond(deployment, hop.name)}
-    sides = [[s for s in facts.sessions if s.hop in names] for names in (entries, inner)]
-    times = stopped_together(*sides)
-    return Observation(hop.name, "period", "together", times, times) if times else None
 
 
 def _by_entry(hop: str, name: str, values: Sequence[tuple[str, str]]) -> Observation | None:
@@ -386,17 +387,6 @@ def _fails_at(hop: str, sessions: Sequence[Session]) -> Observation | None:
     value = "same-request" if same else "varying"
     text = f"request {numbers[0]}" if same else "requests " + ", ".join(map(str, numbers))
     return Observation(hop, "fails-at", value, len(numbers), len(numbers), text)
-
-
-def _meanwhile(hop: str, name: str, facts: Facts, hops: set[str]) -> Observation | None:
-    asked = (s for s in facts.sessions if s.hop in hops and s.conclusive)
-    during = [s for s in asked if (s.during_stall or "").startswith(VICTIM_SHAPED)]
-    return _tally(hop, name, ["ok" if s.failed is None else "fails" for s in during])
-
-
-def _fresh_session(hop: str, facts: Facts) -> Observation | None:
-    tried = [s for s in facts.sessions if s.plan.name == f"fresh@{hop}" and s.conclusive]
-    return _tally(hop, "fresh-session", ["ok" if s.failed is None else "fails" for s in tried])
 
 
 def _answer_held(

@@ -8,11 +8,16 @@ from __future__ import annotations
 
 from statistics import median
 
-from exonerate.core.deployment.model import Deployment
+from exonerate.core.deployment.model import Deployment, Hop
+from exonerate.core.deployment.topology import beyond, probeable
+from exonerate.core.diagnosis.carried import answer_held
 from exonerate.core.diagnosis.dependence import idle_border
 from exonerate.core.diagnosis.facts import Facts, Round
-from exonerate.core.diagnosis.observables import BROKEN_OFF, is_victim_shaped
+from exonerate.core.diagnosis.observables import BROKEN_OFF, victim_sessions
+from exonerate.core.diagnosis.streaming import innermost, misshapen_at_once
 
+ROUNDS_OF_A_SHAPE = 2
+"""Enough to see once more that answers come in bursts, where the very first one did."""
 IDLE_RESOLUTION = 1.35
 """The idle time at which failures begin is looked for until it is known this well (a ratio)."""
 START_OFFSETS_S, START_OFFSETS_FROM_S = (0.0, 1.3, 0.6, 1.9), 1.0
@@ -21,10 +26,10 @@ THINK_FACTORS = (1.0, 0.5, 0.25, 1.0, 0.5, 0.25)
 """Idle time varies from scene to scene, so that a count of requests and an age come apart."""
 
 
-def think_factor(facts: Facts, deployment: Deployment, number: int) -> float:
+def think_factor(facts: Facts, deployment: Deployment) -> float:
     """How long to be idle, varied; not where only the victim's own idle time brings the symptom."""
     think_s = deployment.victim.think_s
-    sessions = [s for s in facts.sessions if is_victim_shaped(s) and s.conclusive]
+    sessions = [s for s in facts.sessions if s.victim_shaped and s.conclusive]
     needed = any(
         long.hop == short.hop and long.failed is not None and short.failed is None
         for long in sessions
@@ -32,7 +37,8 @@ def think_factor(facts: Facts, deployment: Deployment, number: int) -> float:
         for short in sessions
         if short.plan.think_s < think_s
     )
-    return 1.0 if needed else THINK_FACTORS[(number - 1) % len(THINK_FACTORS)]
+    copies = sum(scene.id.startswith("victim-") for scene in facts.scenes)
+    return 1.0 if needed else THINK_FACTORS[copies % len(THINK_FACTORS)]
 
 
 def start_offset_s(facts: Facts, number: int) -> float:
@@ -44,16 +50,46 @@ def start_offset_s(facts: Facts, number: int) -> float:
     broken = [
         s.failed
         for s in facts.sessions
-        if is_victim_shaped(s) and s.failed is not None and s.failed.outcome in BROKEN_OFF
+        if s.victim_shaped and s.failed is not None and s.failed.outcome in BROKEN_OFF
     ]
     if not any(round_.total_s >= START_OFFSETS_FROM_S for round_ in broken):
         return 0.0
     return START_OFFSETS_S[number % len(START_OFFSETS_S)]
 
 
+def failing_request(facts: Facts) -> int:
+    """The latest request of a connection that a copy of the victim failed at; 0 if none did."""
+    failing = (s.failed for s in facts.sessions if s.victim_shaped)
+    return max((f.exchange.connection.request_number for f in failing if f), default=0)
+
+
+def rounds_to_fail(facts: Facts, deployment: Deployment) -> int:
+    """How many rounds are enough to see again what was seen; all where it is not known."""
+    failing = failing_request(facts)
+    if failing:
+        return failing + 1
+    entries = filter(probeable, deployment.hops)
+    at_once = any(_misshapen_at_once(facts, deployment, entry) for entry in entries)
+    return ROUNDS_OF_A_SHAPE if at_once else deployment.victim.rounds
+
+
+def _misshapen_at_once(facts: Facts, deployment: Deployment, entry: Hop) -> bool:
+    """Whether a wrong shape in time shows from the first round on, and all else that tells of it.
+
+    That is whether the answer's bytes were held at the hop, where its sockets can be read.
+    """
+    sessions = victim_sessions(facts, [entry])
+    past = filter(probeable, beyond(deployment, entry.name))
+    if not misshapen_at_once(sessions, innermost(victim_sessions(facts, past), deployment)):
+        return False
+    unseen = all(sample.rows is None for samples in facts.sockets.values() for sample in samples)
+    held = (answer_held(facts, session, entry, deployment) for session in sessions)
+    return unseen or any(value is not None for value in held)
+
+
 def stagger_s(facts: Facts) -> float:
     """Half of the time that a good answer takes."""
-    rounds = [r for s in facts.sessions if is_victim_shaped(s) for r in s.rounds]
+    rounds = [r for s in facts.sessions if s.victim_shaped for r in s.rounds]
     good = [round_.total_s for round_ in rounds if round_.outcome == "ok"]
     return median(good) / 2 if good else 0.0
 
@@ -64,7 +100,7 @@ def late_inside(facts: Facts) -> bool:
     What is broken off may go on in the engine; asked first, it would stand before what is waited
     for.
     """
-    sessions = [s for s in facts.sessions if is_victim_shaped(s)]
+    sessions = [s for s in facts.sessions if s.victim_shaped]
     broken = {s.hop for s in sessions if s.failed is not None and _broken_off(s.failed)}
     late = {s.hop for s in sessions if s.waiting and s.waiting.outcome in ("slow", "hang")}
     return bool(broken) and bool(late - broken)
@@ -76,7 +112,7 @@ def _broken_off(round_: Round) -> bool:
 
 def telling_think_s(facts: Facts, deployment: Deployment) -> float | None:
     """The idle time that tells the most, once failures seem to begin at one: halfway, then long."""
-    sessions = [s for s in facts.sessions if is_victim_shaped(s)]
+    sessions = [s for s in facts.sessions if s.victim_shaped]
     failing = [s.hop for s in sessions if s.failed is not None]
     border = idle_border([s for s in sessions if s.hop in failing])
     if border is None or border.well <= 0:

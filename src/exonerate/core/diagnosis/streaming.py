@@ -7,6 +7,7 @@ only where the spread is longer than what the client's own reading could have sq
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from statistics import median
 
@@ -45,6 +46,16 @@ def stream_shape(session: Session, reference: Sequence[Session]) -> str:
         merged = median(separate_share(r) for r in own) < JERKY_FRACTION * smooth
         return "jerky" if merged else "ok"
     return "ok"
+
+
+def misshapen_at_once(sessions: Sequence[Session], reference: Sequence[Session]) -> bool:
+    """Whether all of these sessions came in a wrong shape, from their first rounds on."""
+    shapes = [
+        stream_shape(replace(session, rounds=rounds), reference)
+        for session in sessions
+        for rounds in (session.rounds[:1], session.rounds)
+    ]
+    return bool(shapes) and "ok" not in shapes
 
 
 def innermost(sessions: Sequence[Session], deployment: Deployment) -> list[Session]:

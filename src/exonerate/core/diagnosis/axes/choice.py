@@ -33,10 +33,10 @@ NEEDED_FROM = 0.2
 def next_inquiry(judgement: Judgement, left_s: float) -> Inquiry | None:
     """The axis to vary and where, within the seconds that are left; None where none helps."""
     hop = failing_entry(judgement)
-    if hop is None or cost_s(judgement.facts, hop) > left_s:
+    if hop is None or cost_s(judgement.facts, judgement.deployment, hop) > left_s:
         return None
     gain_min = GAIN_MIN_BITS
-    if cost_s(judgement.facts, hop) > BUDGET_SHARE_MAX * left_s:
+    if cost_s(judgement.facts, judgement.deployment, hop) > BUDGET_SHARE_MAX * left_s:
         gain_min = GAIN_NEEDED_BITS
     gains = [
         (gain, inquiry)
