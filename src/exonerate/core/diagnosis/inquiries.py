@@ -329,7 +329,7 @@ def _fresh_session(deployment: Deployment, shape: Shape, seed: int) -> tuple[Pro
         think_s=0.0,
         in_turn=True,
         deadline_s=deployment.victim.deadline_s,
-        start_s=shape.stagger_s or 0.0,
+        start_s=0.0 if shape.stagger_s is None else shape.start_s + shape.stagger_s,
         no_longer_than=() if shape.stagger_s is None else (f"victim@{hop.name}",),
     )
     return (session,)

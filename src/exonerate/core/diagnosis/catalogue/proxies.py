@@ -203,6 +203,7 @@ PERIODIC_KILL = SuspectClass(
         "ended-after": _any("varying"),
         "phase": _any("after-token", "before-token"),
         "period": _any("regular", "together"),
+        "idle-flip": _any("same"),
     },
     needs=("period",),
     flips="changing the period moves the cuts",
