@@ -41,6 +41,7 @@ from exonerate.core.diagnosis.engine_rules import (
     crowd_proves,
     crowd_scene,
     edge_scene,
+    moments_prove,
     pair_proves,
     queue_proves,
 )
@@ -83,6 +84,8 @@ EXPLAINED_BY = {
 }
 CONTENT_TIMES_MIN = 6
 CONTENT_QUESTION = ("healthy", "stale-reuse", "benign-nondeterminism", "corruption")
+NO_TEXT = ("hang", "slow")
+"""Complaints that have nothing to do with what an answer says."""
 NEXT_TO_NOTHING = 0.002
 ABORT_QUESTION = ("saturated", "slot-leak", "cancel-not-propagated", "scheduler-stuck")
 BUSY = ("queueing", "stuck", "progressing")
@@ -161,7 +164,8 @@ def _next_scene(judgement: Judgement, left_s: float, *, seed: int, gentle: bool)
     walk = _repeating_walk(judgement, left_s, seed=seed, gentle=gentle)
     if walk is not None:
         return walk
-    shape = next_shape(facts, deployment, _fresh_session_at(judgement), gentle=gentle)
+    fresh_at, clocked = _fresh_session_at(judgement), judgement.top_is("periodic-kill")
+    shape = next_shape(facts, deployment, fresh_at, gentle=gentle, clocked=clocked)
     return victim_scene(deployment, shape, seed)
 
 
@@ -282,7 +286,7 @@ def _proven_otherwise(judgement: Judgement) -> bool:
     """Whether another intervention than the bypass of the hop has flipped the symptom."""
     if judgement.top_is("corruption") and judgement.times("same-text") >= CONTENT_TIMES_MIN:
         return True
-    proofs = (crowd_proves, pair_proves, queue_proves, copies_prove)
+    proofs = (crowd_proves, pair_proves, queue_proves, copies_prove, moments_prove)
     return any(proof(judgement) for proof in proofs)
 
 
@@ -323,6 +327,9 @@ def _fresh_session_at(judgement: Judgement) -> str | None:
     top = judgement.top.suspect
     failing = [s for s in judgement.facts.sessions if s.failed is not None]
     tried = any(s.plan.name == f"fresh@{top.hop}" for s in judgement.facts.sessions)
+    if failing and judgement.top_is("periodic-kill"):
+        # A second stream beside the victim's shows whether both stop at once.
+        return top.hop
     if not failing or tried or not top.suspect_class.is_fault:
         return None
     return top.hop if top.suspect_class.predicts.get("fails-at") else None
@@ -335,6 +342,9 @@ def _content_wanted(judgement: Judgement) -> bool:
         differs = judgement.times("same-text") if judgement.top_is("corruption") else 0
         return 0 < differs < CONTENT_TIMES_MIN
     if judgement.top.suspect.suspect_class.slug not in CONTENT_QUESTION:
+        return False
+    if any(o.observable == "complaint" and o.value in NO_TEXT for o in judgement.stated):
+        # That would not say who makes the victim wait, and costs as much as copying it again.
         return False
     entry = entry_hop(judgement.deployment)
     sessions = victim_sessions(facts, [entry])

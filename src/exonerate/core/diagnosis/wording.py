@@ -114,6 +114,7 @@ _TEXTS: Mapping[tuple[str, str], str] = {
     ("complaint", "truncated"): "the victim complains of cut answers",
     ("complaint", "corrupted"): "the victim complains of corrupted text",
     ("period", "regular"): "the endings fall on a regular beat of the clock",
+    ("period", "together"): "answers in flight stopped together, and none past it",
     ("defect-kind", "special-token"): "a token of a chat template stood in the text",
     ("defect-kind", "transport"): "the bytes were damaged",
     ("defect-kind", "garbled"): "the text made no sense",
