@@ -141,6 +141,8 @@ class Load:
     waiting: int = 0
     tokens_per_s: float = 0.0
     kv_usage: float | None = None
+    idle: bool = False
+    """Whether its scheduler counts the time as time without work."""
 
 
 Rule = Callable[[Asked], Answer]
@@ -304,11 +306,16 @@ class World:
         return ending
 
     def _metrics(self, activity: SampleMetrics, at_s: float) -> Event:
+        loaded = self.load.running + self.load.waiting > 0
+        # What is asked of an engine that has work waits in its queue, and counts there.
+        ours = sum(h == activity.hop and b < at_s <= e for h, _, b, e, _ in self.silences)
         values = {
             "running": float(self.load.running),
-            "waiting": float(self.load.waiting),
+            "waiting": float(self.load.waiting + (ours if loaded else 0)),
             "generated_tokens": 100.0 + int(self.load.tokens_per_s * at_s),
         }
+        if self.load.idle:
+            values["idle_s"] = at_s
         if self.load.kv_usage is not None:
             values["kv_usage"] = self.load.kv_usage
         return Event(

@@ -119,6 +119,6 @@ def test_the_longest_silence_that_was_survived_counts_the_first_token_too() -> N
 
 
 def test_a_box_that_says_it_waited_too_long_has_waited_however_short_its_timer() -> None:
-    """A 504 after the same 0.85 s is a timer, one that comes in no time is not."""
+    """A 504 after the same 0.85 s is a timer; one that comes in no time is a refusal."""
     assert ended_after(refused(504, total_s=0.85)) == "constant-silence"
     assert ended_after(refused(504, total_s=0.01)) == "at-once"
