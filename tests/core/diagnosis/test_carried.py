@@ -169,6 +169,21 @@ def test_an_engine_that_gets_copies_is_told_of_them() -> None:
     assert list(copies_at_engines([replace(several, value="one")], DEPLOYMENT)) == []
 
 
+def test_copies_are_doubted_while_other_clients_ask_the_same_box() -> None:
+    """Their requests go on as well, and look like copies of ours."""
+    inner = "127.0.0.1:8081"
+    copies = [onward(1000, 0, inner), onward(1000, 0, inner, port=7001)]
+    other = {
+        "up": False, "peer": None, "local_port": 8080, "peer_port": 6000, "state": "ESTABLISHED",
+        "sent_bytes": 0, "received_bytes": 900, "accepted": True,
+    }  # fmt: skip
+    alone, crowded = judged(copies), judged([*copies, other])
+    assert alone is not None
+    assert crowded is not None
+    assert (alone.copies, alone.crowded) == (2, False)
+    assert crowded.crowded
+
+
 PAIR = """\
 [deployment]
 model = "m"
