@@ -199,6 +199,9 @@ def _outcome(judgement: Judgement, *, gentle: bool) -> str | None:
     if judgement.believed < CONVICTION:
         return None
     if suspect_class.slug == "healthy":
+        if judgement.top.contradicted_by:
+            # Errors that the victim gets and we do not: not seen is not the same as not there.
+            return None
         asked = crowd_scene(judgement, 0, gentle=gentle) is None
         clean = asked and _clean_enough(judgement) and not _content_wanted(judgement)
         return "no_fault" if clean else None

@@ -22,7 +22,6 @@ DROPS_REQUESTS = SuspectClass(
         "beyond": _any("ok", "slow"),
         "fails-at": _any("same-request", "varying", "first-request"),
         "beyond-meanwhile": _any("ok"),
-        "answer-lost": _any("no"),
         "engine-meanwhile": _any("idle"),
         "request-left": _any("no"),
         "request-read": _any("read"),
@@ -56,7 +55,6 @@ KEEPS_ANSWERS = SuspectClass(
         "beyond": _any("ok", "slow"),
         "fails-at": _any("same-request", "varying", "first-request"),
         "beyond-meanwhile": _any("ok"),
-        "answer-lost": _any("no"),
         # The engine is done: what only collects an answer would have passed it on by now.
         "engine-meanwhile": _any("idle"),
         "request-left": _any("answered"),
