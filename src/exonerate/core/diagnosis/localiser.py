@@ -42,6 +42,7 @@ from exonerate.core.diagnosis.engine_rules import (
     edge_scene,
     pair_proves,
     queue_proves,
+    stranger_behind,
 )
 from exonerate.core.diagnosis.facts import Facts
 from exonerate.core.diagnosis.flips import (

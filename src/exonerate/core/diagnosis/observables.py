@@ -29,7 +29,7 @@ Every observable is about one hop:
 - ``requests-behind``: whether more requests wait behind the hop (a hop) than it has clients
 - ``slots-held``: whether the engine holds more slots or cache than the work it does
 - ``engine-process``: whether the engine's process was replaced, or nobody listens
-- ``upstream-face``: that the hop's upstream side was in sight, for any round
+- ``upstream-face``: that the hop's upstream side was in sight, and whether it leads to a known hop
 - ``answer-held``: whether the answer's bytes reached the hop while its client got none of them
 - ``spoken-by``: whether an error answer is the engine's own, by its `Server` header and its kind
 - ``ended-by``: who ended the failing exchange; ``upstream``: the hop's log blames the next hop
@@ -70,7 +70,7 @@ from exonerate.core.diagnosis.carried import (
     read_state,
 )
 from exonerate.core.diagnosis.client.values import CLIENT_VALUES
-from exonerate.core.diagnosis.companions import failed_companions
+from exonerate.core.diagnosis.companions import failed_companions, whole_copies
 from exonerate.core.diagnosis.connecting import connecting, slow_to_connect
 from exonerate.core.diagnosis.control import control_slow, processor_wait
 from exonerate.core.diagnosis.counted import breaker
@@ -136,7 +136,7 @@ VALUES: Mapping[str, tuple[str, ...]] = {
     "slots-held": ("as-live", "above-live"),
     "engine-process": ("same", "restarted", "down"),
     "answer-held": ("yes", "no"),
-    "upstream-face": ("seen",),
+    "upstream-face": ("seen", "elsewhere"),
     "spoken-by": ("hop", "engine"),
     "control": ("quick", "slow"),
     "processor-wait": ("fed", "starved"),
@@ -301,7 +301,7 @@ def _endings(
     ]
     if not bad:
         return []
-    past = victim_sessions(facts, beyond(deployment, hop.name))
+    past = whole_copies(facts, beyond(deployment, hop.name))
     after = ended_after_at(hop.name, through, past)
     kind, said = defect_kind(bad), error_said(bad)
     count = len(bad)
