@@ -158,6 +158,7 @@ def test_a_model_that_says_what_it_likes_is_never_a_fault(
         ("burst", "elsewhere", None, True),
         ("burst", "seen", None, False),
         ("hang", "elsewhere", "no", False),
+        ("refused", "elsewhere", "no", True),
     ],
 )
 def test_a_box_that_sends_to_somebody_unnamed_is_blamed_only_for_what_it_kept(
@@ -169,6 +170,7 @@ def test_a_box_that_sends_to_somebody_unnamed_is_blamed_only_for_what_it_kept(
         Observation("edge", "through", through, 3, 3),
         Observation("edge", "beyond", "ok", 6, 6),
         Observation("edge", "upstream-face", face, 3, 3),
+        Observation("edge", "ended-by", "us" if through == "hang" else "hop", 3, 3),
         *([Observation("edge", "request-left", left, 3, 3)] if left else []),
     ]
     ratings, none = rate(suspects_of(deployment), seen)

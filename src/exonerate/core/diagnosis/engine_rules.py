@@ -47,13 +47,16 @@ def stranger_behind(judgement: Judgement) -> bool:
     own doing all the same; and a router that asks a stranger is what `sick-worker` says of it.
     """
     face, left = judgement.observed("upstream-face"), judgement.observed("request-left")
+    ended = judgement.observed("ended-by")
     if face is None or face.value != "elsewhere":
         return False
     suspect_class = judgement.top.suspect.suspect_class
     past = (
         suspect_class.layer in ("proxy", "router") or "onward-delivered" in suspect_class.predicts
     )
-    kept = left is not None and left.value == "no"
+    # Only a request that waits is looked at for long enough; what is refused comes and goes.
+    waited = ended is not None and ended.value == "us"
+    kept = waited and left is not None and left.value == "no"
     return past and not kept and "left-to" not in suspect_class.needs
 
 

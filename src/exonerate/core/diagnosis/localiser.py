@@ -229,7 +229,7 @@ def _certain(judgement: Judgement) -> bool:
 
 def _convicted(judgement: Judgement) -> bool:
     top = judgement.top
-    if not _certain(judgement):
+    if not _certain(judgement) or stranger_behind(judgement):
         return False
     if judgement.top_is("engine-restart") and not restart_shown(
         judgement.facts, judgement.deployment, top.suspect.hop
