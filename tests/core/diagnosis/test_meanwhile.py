@@ -28,7 +28,7 @@ def states(load: Load) -> set[str]:
 @pytest.mark.parametrize(
     ("load", "state"),
     [
-        (Load(), "idle"),
+        (Load(idle=True), "idle"),
         (Load(running=9, waiting=9), "stuck"),
         (Load(running=1, waiting=12, tokens_per_s=100), "queueing"),
     ],
@@ -38,6 +38,11 @@ def test_probes_that_hang_together_do_not_hide_the_engine_from_each_other(
 ) -> None:
     """Every entry hangs at the same time, and the counters still tell."""
     assert states(load) == {state}
+
+
+def test_no_load_is_no_evidence_while_the_engine_owes_an_answer() -> None:
+    """The front end shows what a scheduler wrote that may be frozen since."""
+    assert states(Load()) == set()
 
 
 def exchange(begun_s: float, ended_s: float, *, answered: bool) -> Exchange:
@@ -97,7 +102,12 @@ def test_an_engine_that_holds_one_request_while_others_are_answered_is_holding_i
     moved = [(2.0, 10.0 * n) for n in range(4)]
     held = [(1.0, 30.0)] * 12
     assert state([*moved, *held], other_s=1.6) == "holding"
-    assert state([(1.0, 30.0)] * 16) == "stuck"
+    assert state([(0.0, 30.0), *[(1.0, 30.0)] * 15]) == "stuck"
+
+
+def test_a_load_that_was_there_before_and_never_changes_is_no_evidence() -> None:
+    """Nobody may have written it for hours: neither is the engine stuck nor is it idle."""
+    assert state([(1.0, 30.0)] * 16) is None
 
 
 def test_an_engine_that_reads_one_long_prompt_shows_it_only_at_the_end() -> None:
@@ -161,10 +171,13 @@ def test_the_leg_of_a_pair_that_holds_the_request_is_told_from_the_one_that_does
     )  # fmt: skip
     session = Session("s", plan, (Round(exchange(0.0, 8.0, answered=False), "hang"),), None)
     counters = tuple(
-        CounterSample("s", "c", hop, int(n * NS / 2), {"running": load, "generated_tokens": 7.0})
+        CounterSample(
+            "s", "c", hop, int(n * NS / 2),
+            {"running": load if n else 0.0, "generated_tokens": 7.0},
+        )
         for hop, load in (("prefill", float(prefill)), ("decode", float(decode)))
         for n in range(16)
-    )
+    )  # fmt: skip
     facts = replace(read_facts(()), sessions=(session,), counters=counters)
     seen = legs(deployment.hops[0], facts, deployment, [session])
     assert seen is not None

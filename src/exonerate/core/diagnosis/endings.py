@@ -19,9 +19,12 @@ SILENCE_SHARE = 0.5
 AT_ONCE_S, REFUSED_AT_ONCE_S = 0.3, 0.9
 """An error answer takes its own time to be made; timers of boxes are set in whole seconds."""
 TOLERANCE_S, TOLERANCE_SHARE = 0.25, 0.08
+TIMED_OUT = frozenset({"cut", "no-answer", "server-error"})
+"""What the running out of a box's timer looks like to its client."""
 BEATS_MIN, BEAT_PARTS_MAX = 4, 3
 BEAT_TOLERANCE_S, PERIOD_S_MIN = 0.15, 2.0
-_SAID = {504: "timeout", 503: "unavailable", 502: "bad-gateway"}
+GATEWAY_TIMEOUT = 504
+_SAID = {GATEWAY_TIMEOUT: "timeout", 503: "unavailable", 502: "bad-gateway"}
 TRANSPORT_DEFECTS = frozenset(
     {"invalid-utf8", "invalid-json", "framing-in-body", "duplicated-event", "text-after-finish",
      "invalid-coding"}
@@ -77,7 +80,9 @@ def ended_after(rounds: Sequence[Round]) -> str | None:
         return None
     totals = _totals(rounds)
     silences = [silence_s(round_) for round_ in rounds]
-    refusals = all((round_.exchange.status or 0) >= 400 for round_ in rounds)
+    statuses = {round_.exchange.status or 0 for round_ in rounds}
+    # Who says that it took too long has waited, however short its patience.
+    refusals = min(statuses) >= 400 and statuses != {GATEWAY_TIMEOUT}
     if median(totals) < (REFUSED_AT_ONCE_S if refusals else AT_ONCE_S):
         return "at-once"
     if median(silences) >= SILENCE_S_MIN and _alike(silences):
@@ -118,6 +123,21 @@ def _totals(rounds: Sequence[Round]) -> list[float]:
     return [round_.total_s for round_ in rounds]
 
 
+def one_ending(sessions: Sequence[Session], symptoms: Sequence[str]) -> list[str]:
+    """The symptoms again; one of them where the same timer ended all that failed.
+
+    A box whose timer runs out says so with a status of 5xx, or closes, as the head of the answer
+    has passed it or not. What ended after the same silence was ended by the same thing.
+    """
+    bad = [s.failed for s in sessions if s.failed is not None]
+    kinds = {r.outcome for r in bad}
+    ended = [silence_s(r) for r in bad if ended_by(r) == "hop"]
+    mixed = "server-error" in kinds and len(kinds) > 1 and kinds <= TIMED_OUT
+    if not mixed or len(ended) < len(bad) or min(ended) < REFUSED_AT_ONCE_S or not _alike(ended):
+        return list(symptoms)
+    return ["cut" if symptom in TIMED_OUT else symptom for symptom in symptoms]
+
+
 def beat_of(rounds: Sequence[Round]) -> float | None:
     """The period in seconds on which every ending falls, or None.
 
@@ -127,6 +147,9 @@ def beat_of(rounds: Sequence[Round]) -> float | None:
     """
     times = sorted(round_.exchange.ended_ns / NS_PER_S for round_ in rounds)
     if len(times) < BEATS_MIN:
+        return None
+    if _alike([round_.total_s for round_ in rounds]):
+        # A timer ends our evenly spaced requests as evenly.
         return None
     gaps = [later - earlier for earlier, later in pairwise(times)]
     real = [gap for gap in gaps if gap > 2 * BEAT_TOLERANCE_S]

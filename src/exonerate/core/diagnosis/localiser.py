@@ -37,6 +37,7 @@ from exonerate.core.diagnosis.axes.registry import AXES
 from exonerate.core.diagnosis.axes.scenes import axis_scene
 from exonerate.core.diagnosis.axes.walks import WALKS_MAX
 from exonerate.core.diagnosis.engine_rules import (
+    copies_prove,
     crowd_proves,
     crowd_scene,
     edge_scene,
@@ -79,7 +80,7 @@ CLEAN_SESSIONS_MIN = 3
 EXPLANATION_TIMES_MIN = 2
 EXPLAINED_BY = {
     "benign-nondeterminism": ("load-text",),
-    "host-starved": ("control", "processor-wait"),
+    "host-starved": ("control", "processor-wait", "starved-path"),
 }
 CONTENT_TIMES_MIN = 6
 CONTENT_QUESTION = ("healthy", "stale-reuse", "benign-nondeterminism", "corruption")
@@ -155,7 +156,7 @@ def _next_scene(judgement: Judgement, left_s: float, *, seed: int, gentle: bool)
         return crowd
     if content:
         return content_scene(deployment, number, seed, brief=judgement.top_is("healthy"))
-    inquiry = next_inquiry(judgement, left_s)
+    inquiry = next_inquiry(judgement, left_s, gentle=gentle)
     if inquiry is not None:
         return axis_scene(deployment, facts, inquiry, seed, gentle=gentle)
     walk = _repeating_walk(judgement, left_s, seed=seed, gentle=gentle)
@@ -192,7 +193,7 @@ def _outcome(judgement: Judgement, *, gentle: bool) -> str | None:
     if not judgement.facts.sessions:
         return None
     suspect_class = judgement.top.suspect.suspect_class
-    if judgement.top.posterior < CONVICTION:
+    if judgement.believed < CONVICTION:
         return None
     if suspect_class.slug == "healthy":
         asked = crowd_scene(judgement, 0, gentle=gentle) is None
@@ -224,7 +225,7 @@ def _certain(judgement: Judgement) -> bool:
     """Whether no other suspect is left, and nothing speaks against this one."""
     top = judgement.top
     missing = [n for n in top.suspect.suspect_class.needs if judgement.observed(n) is None]
-    return top.posterior >= CONVICTION and not top.contradicted_by and not missing
+    return judgement.believed >= CONVICTION and not top.contradicted_by and not missing
 
 
 def _convicted(judgement: Judgement) -> bool:
@@ -239,6 +240,7 @@ def _convicted(judgement: Judgement) -> bool:
         rating
         for rating in judgement.ratings[1:]
         if rating.suspect.suspect_class.prior >= top.suspect.suspect_class.prior
+        and rating.suspect.id != top.suspect.id
     ]
     if judgement.top_is("stale-reuse"):
         # The path is sound by itself; what flips is the idle time, seen on both sides of it.
@@ -281,7 +283,8 @@ def _proven_otherwise(judgement: Judgement) -> bool:
     """Whether another intervention than the bypass of the hop has flipped the symptom."""
     if judgement.top_is("corruption") and judgement.times("same-text") >= CONTENT_TIMES_MIN:
         return True
-    return crowd_proves(judgement) or pair_proves(judgement) or queue_proves(judgement)
+    proofs = (crowd_proves, pair_proves, queue_proves, copies_prove)
+    return any(proof(judgement) for proof in proofs)
 
 
 def _repeated(judgement: Judgement) -> bool:
