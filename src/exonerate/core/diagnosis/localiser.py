@@ -44,6 +44,7 @@ from exonerate.core.diagnosis.engine_rules import (
     moments_prove,
     pair_proves,
     queue_proves,
+    stranger_behind,
 )
 from exonerate.core.diagnosis.facts import Facts
 from exonerate.core.diagnosis.flips import (
@@ -236,7 +237,7 @@ def _certain(judgement: Judgement) -> bool:
 
 def _convicted(judgement: Judgement) -> bool:
     top = judgement.top
-    if not _certain(judgement):
+    if not _certain(judgement) or stranger_behind(judgement):
         return False
     if judgement.top_is("engine-restart") and not restart_shown(
         judgement.facts, judgement.deployment, top.suspect.hop

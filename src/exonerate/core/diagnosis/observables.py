@@ -18,7 +18,7 @@ from exonerate.core.diagnosis.carried import (
     leg_answered,
     read_state,
 )
-from exonerate.core.diagnosis.companions import failed_companions
+from exonerate.core.diagnosis.companions import failed_companions, whole_copies
 from exonerate.core.diagnosis.connecting import connecting, slow_to_connect
 from exonerate.core.diagnosis.control import control_slow, processor_wait
 from exonerate.core.diagnosis.counted import breaker
@@ -203,7 +203,7 @@ def _endings(
     ]
     if not bad:
         return []
-    past = victim_sessions(facts, beyond(deployment, hop.name))
+    past = whole_copies(facts, beyond(deployment, hop.name))
     after = ended_after_at(hop.name, through, past)
     kind, said = defect_kind(bad), error_said(bad)
     count = len(bad)

@@ -30,7 +30,7 @@ Every observable is about one hop:
 - ``requests-behind``: whether more requests wait behind the hop (a hop) than it has clients
 - ``slots-held``: whether the engine holds more slots or cache than the work it does
 - ``engine-process``: whether the engine's process was replaced, or nobody listens
-- ``upstream-face``: that the hop's upstream side was in sight, for any round
+- ``upstream-face``: that the hop's upstream side was in sight, and whether it leads to a known hop
 - ``answer-held``: whether the answer's bytes reached the hop while its client got none of them
 - ``spoken-by``: whether an error answer is the engine's own, by its `Server` header and its kind
 - ``ended-by``: who ended the failing exchange; ``upstream``: the hop's log blames the next hop
@@ -97,7 +97,7 @@ VALUES: Mapping[str, tuple[str, ...]] = {
     "slots-held": ("as-live", "above-live"),
     "engine-process": ("same", "restarted", "down"),
     "answer-held": ("yes", "no"),
-    "upstream-face": ("seen",),
+    "upstream-face": ("seen", "elsewhere"),
     "spoken-by": ("hop", "engine"),
     "control": ("quick", "slow"),
     "processor-wait": ("fed", "starved"),
