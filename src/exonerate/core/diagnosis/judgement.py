@@ -9,11 +9,11 @@ from exonerate.core.case.records import Record
 from exonerate.core.deployment.model import Deployment
 from exonerate.core.deployment.topology import entry_hop
 from exonerate.core.diagnosis.axes.observed import flips
-from exonerate.core.diagnosis.catalogue.registry import suspects_of
+from exonerate.core.diagnosis.catalogue.registry import BUILT_IN, suspects_of
 from exonerate.core.diagnosis.facts import Facts, read_facts
 from exonerate.core.diagnosis.observables import COMPLAINTS, observations
 from exonerate.core.diagnosis.posterior import Rating, rate
-from exonerate.core.diagnosis.suspect import Observation
+from exonerate.core.diagnosis.suspect import Observation, SuspectClass
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +27,8 @@ class Judgement:
     none_of_these: float
     stated: tuple[Observation, ...] = ()
     """What the operator said, among the observations."""
+    foreign: tuple[SuspectClass, ...] = ()
+    """The classes beside the built-in ones."""
 
     @property
     def top(self) -> Rating:
@@ -59,15 +61,24 @@ def _complaint(records: Sequence[Record], deployment: Deployment) -> list[Observ
     return [Observation(entry_hop(deployment).name, "complaint", str(symptom), 1, 1)]
 
 
-def judge(records: Sequence[Record], deployment: Deployment) -> Judgement:
+def judge(
+    records: Sequence[Record], deployment: Deployment, foreign: Sequence[SuspectClass] = ()
+) -> Judgement:
     """Everything that the records say about the suspects."""
-    return judge_facts(read_facts(records), deployment, _complaint(records, deployment))
+    stated = _complaint(records, deployment)
+    return judge_facts(read_facts(records), deployment, stated, foreign=foreign)
 
 
 def judge_facts(
-    facts: Facts, deployment: Deployment, stated: Sequence[Observation] = ()
+    facts: Facts,
+    deployment: Deployment,
+    stated: Sequence[Observation] = (),
+    *,
+    foreign: Sequence[SuspectClass] = (),
 ) -> Judgement:
     """What these facts, and what the operator stated, say about the suspects."""
     seen = [*observations(facts, deployment), *flips(facts, deployment), *stated]
-    ratings, none = rate(suspects_of(deployment), seen)
-    return Judgement(facts, deployment, tuple(seen), tuple(ratings), none, tuple(stated))
+    ratings, none = rate(suspects_of(deployment, (*BUILT_IN, *foreign)), seen)
+    return Judgement(
+        facts, deployment, tuple(seen), tuple(ratings), none, tuple(stated), tuple(foreign)
+    )
