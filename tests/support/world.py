@@ -164,6 +164,8 @@ class World:
     """What the log of a hop says of each request that entered at it."""
     starved: float = 1.0
     """How many times its processor time the control's work takes."""
+    engine_waits: float = 0.0
+    """How many times as long as it runs the engine's process waits for a processor."""
     idle_close_s: float | None = None
     """After how long every entry closes a connection on which nothing is asked."""
     idle_closes: Mapping[str, float] = field(default_factory=dict)
@@ -343,8 +345,14 @@ class World:
             "echo_ms": 0.4, "work_ms": 15.0 * self.starved, "work_cpu_ms": 15.0, "load": 3.0,
             "processors": 2, "steal": 0.0,
         }  # fmt: skip
-        at = [int((begin_s + number * control.every_s) * NS) for number in range(tries)]
-        return [Event(control.name, at_ns, "control", data) for at_ns in at]
+        found = []
+        for number in range(tries):
+            run_s = 0.2 * number
+            served = {"8000": {"run_s": run_s, "wait_s": run_s * self.engine_waits}}
+            at_ns = int((begin_s + number * control.every_s) * NS)
+            told: JsonObject = {**data, "served": served}
+            found.append(Event(control.name, at_ns, "control", told))
+        return found
 
     def _rows(self, watch: WatchSockets, at_s: float) -> list[JsonObject]:
         """Our own ends of the connections to a hop on which a request waits at that moment."""

@@ -13,8 +13,9 @@ that is waiting. A round that was given up closes its connection at once.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from exonerate.adapters.address import parse_address
 from exonerate.adapters.clock import StampClock
@@ -31,6 +32,9 @@ from exonerate.core.wire.end_codes import Ending
 from exonerate.core.wire.exchange import ConnectionFacts, Exchange, GivenUp
 from exonerate.core.wire.recorder import ExchangeRecorder, Read
 from exonerate.core.workload.sized import round_body
+
+Enough: TypeAlias = Callable[[int], Awaitable[bool]]
+"""Given the number of a round that has ended: whether no more are wanted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +58,11 @@ async def play_session(
     on_read: Callable[[int, Read], None] | None = None,
     link: Link = USUAL,
     turn: Turn | None = None,
-    enough: Callable[[int], bool] = lambda _: False,
+    enough: Enough | None = None,
 ) -> None:
     """Send the rounds; `body` is the victim's own request body where the recipe names one.
 
-    `enough` is asked after each round whether the rest is still wanted.
+    `enough` is asked after each round whether the rest is still wanted; it may take its time.
 
     `on_read` gets every read of every round (round, raw bytes and stamps) for whoever wants to
     keep the bytes; the prober itself keeps none.
@@ -145,7 +149,7 @@ class _Session:
         self._body = body
         self.on_read: Callable[[int, Read], None] | None = None
         self.turn: Turn | None = None
-        self.enough: Callable[[int], bool] = lambda _: False
+        self.enough: Enough | None = None
         self._address = parse_address(session.url)
         keepalive_s = session.tcp_keepalive_s
         self._dialer = Dialer(self._address, StampClock(), link, keepalive_s=keepalive_s)
@@ -169,7 +173,7 @@ class _Session:
             self._emit(exchange)
             if self._session.stop_after_failure and not exchange.complete:
                 return
-            if self.enough(round_number):
+            if self.enough is not None and await self.enough(round_number):
                 return
 
     def close(self) -> None:

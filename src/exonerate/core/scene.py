@@ -316,8 +316,8 @@ class Stall:
     With `give_up_ratio` the waiting round is given up, provisionally, once every probe among those
     activities has been answered, the rest of the world has been watched for `look_s` more, and the
     wait is longer than this many times the longest silence in a good answer; without it, only the
-    deadline of the session ends the wait. `beside` names the hops whose answers to requests that
-    were sent later than the waiting one are compared with, where nothing is asked for that.
+    deadline of the session ends the wait. `beside` names the hops whose answers while the round
+    waits are compared with, where nothing is asked for that.
     """
 
     session: str

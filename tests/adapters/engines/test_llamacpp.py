@@ -1,21 +1,26 @@
-"""What llama.cpp says of itself."""
+"""The second page of llama.cpp's state: its slots."""
 
 import json
 
 import pytest
 
+from exonerate.adapters.engines.llamacpp import read_slots
 from exonerate.adapters.engines.names import engine_states
 
 
-@pytest.mark.parametrize(("busy", "slots"), [([True, False, True], 2), ([False], 0)])
-def test_busy_slots_are_counted(busy: list[bool], slots: int) -> None:
-    """llama.cpp's second source; what it says there of prompts is not looked at."""
-    page = json.dumps([{"id": n, "is_processing": one} for n, one in enumerate(busy)])
-    assert engine_states().read("llama.cpp", page) == {"busy_slots": slots}
+def test_slots_at_work_are_counted() -> None:
+    """Each says of itself whether it works."""
+    page = json.dumps([{"id": n, "is_processing": n < 2} for n in range(3)])
+    assert read_slots(page) == {"busy_slots": 2.0}
+
+
+@pytest.mark.parametrize("page", ["[]", "{}", "<html>", '[{"id": 0}]', '[{"is_processing": 1}]'])
+def test_a_page_that_does_not_say_it_says_nothing(page: str) -> None:
+    """An error page and a version that names it otherwise are no idle engine."""
+    assert read_slots(page) == {}
+
+
+def test_its_pages_are_made_when_they_are_asked_for() -> None:
+    """What they say is not older than the question."""
+    assert engine_states().path("llama.cpp") == "/slots"
     assert engine_states().traits("llama.cpp") == {"state_age_s": 0.0}
-
-
-@pytest.mark.parametrize("page", ["[]", "{}", "[1]", '[{"id": 0}]', "no"])
-def test_a_page_without_slots_says_nothing(page: str) -> None:
-    """As where slots are not shown, or something else answers."""
-    assert engine_states().read("llama.cpp", page) == {}

@@ -143,6 +143,23 @@ def test_the_rest_of_a_comparison_is_not_played() -> None:
     assert rounds == [1, 2]
 
 
+def test_a_comparison_is_not_ahead_of_a_victim_that_waits() -> None:
+    """Nothing would be compared with its next rounds, and they would be load beside the wait."""
+
+    async def run() -> Sequence[Event]:
+        async with server(silent_from=2) as edge, server(silent_from=99) as engine:
+            victim = session("victim", edge, rounds=4, deadline_s=1.5)
+            direct = replace(session("direct", engine, rounds=9), no_longer_than=("victim",))
+            direct = replace(direct, hop="engine", think_s=0.2)
+            trigger = Stall(session="victim", after_s=0.3, play=())
+            scene = Scene(id="s", why="t", activities=(victim, direct), triggers=(trigger,))
+            return await play(scene)
+
+    events = asyncio.run(run())
+    rounds = [e.data["round"] for e in events if e.activity == "direct" and e.kind == "exchange"]
+    assert rounds == [1, 2]
+
+
 def test_without_an_answer_meanwhile_only_the_deadline_ends_the_wait() -> None:
     """When everything is silent a hang is not provisional: nothing shows what normal is."""
 

@@ -116,3 +116,9 @@ def test_the_longest_silence_that_was_survived_counts_the_first_token_too() -> N
     assert longest_silence_s(round_) == pytest.approx(2.4)
     late = replace(round_.exchange, arrivals_ms=(3000.0, 3100.0))
     assert longest_silence_s(Round(late, "ok")) == pytest.approx(3.0)
+
+
+def test_a_box_that_says_it_waited_too_long_has_waited_however_short_its_timer() -> None:
+    """A 504 after the same 0.85 s is a timer; one that comes in no time is a refusal."""
+    assert ended_after(refused(504, total_s=0.85)) == "constant-silence"
+    assert ended_after(refused(504, total_s=0.01)) == "at-once"

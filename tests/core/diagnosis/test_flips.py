@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.support.world import OK, SILENT, Asked, World, locate_in
+from tests.support.world import OK, SILENT, Answer, Asked, World, locate_in
 
 
 def answered(world: World) -> Any:
@@ -57,3 +57,30 @@ def test_a_request_of_a_kind_that_has_passed_is_not_varied_in_kind() -> None:
 
     answer = answered(World(rule))
     assert not [name for name in scenes_of(answer) if "axis-stream" in name or "framing" in name]
+
+
+def beaten(period_s: float, phase_s: float, *hops: str) -> World:
+    """Answers of 3.5 s, of which a clock at these hops ends those that it finds under way."""
+
+    def rule(asked: Asked) -> Answer:
+        next_s = period_s - (asked.begun_s - phase_s) % period_s
+        if asked.hop in hops and next_s < 3.6:
+            wait_s = min(0.1, next_s / 2)
+            return Answer(wait_s=wait_s, spread_s=next_s - wait_s, cut=True)
+        return Answer(spread_s=3.5)
+
+    return World(rule)
+
+
+def test_a_clock_is_judged_by_the_answers_that_met_a_beat() -> None:
+    """Those between two beats go well at the box too, and say nothing of it."""
+    answer = answered(beaten(6.0, 2.0, "edge"))
+    (fault,) = answer["faults"]
+    assert (fault["class"], fault["hops"]) == ("periodic-kill", ["edge"])
+    assert answer["elapsed_s"] < 60
+
+
+def test_a_clock_that_ends_answers_at_the_engine_is_not_the_boxs() -> None:
+    """The same endings, and past the box as well."""
+    answer = answered(beaten(6.0, 2.0, "edge", "inner", "engine"))
+    assert not [fault for fault in answer["faults"] if fault["hops"] != ["engine"]]

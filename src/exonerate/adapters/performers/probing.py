@@ -11,7 +11,7 @@ from pathlib import Path
 from statistics import median
 
 from exonerate.adapters.link import USUAL, Link
-from exonerate.adapters.player import ActivityFailed, Stage, is_background, seconds_since
+from exonerate.adapters.player import ActivityFailed, Stage, Waiting, is_background, seconds_since
 from exonerate.adapters.prober import StallWatch, play_session
 from exonerate.adapters.request import victim_body
 from exonerate.adapters.turns import Turn
@@ -94,10 +94,18 @@ class _ProbeRun:
         state = "ok" if exchange.complete else f"failed ({exchange.end})"
         self._stage.progress(f"{self._session.name} round {exchange.round}: {state}", None)
 
-    def enough(self, round_number: int) -> bool:
-        """Whether those that this session is compared with failed in that round or before."""
+    async def enough(self, round_number: int) -> bool:
+        """Whether those that this session is compared with failed in that round or before.
+
+        While one of them still waits in such a round, more of this session would only be load.
+        """
+        names = self._session.no_longer_than
+        for name in names:
+            waiting = self._stage.waiting.get(name)
+            if waiting is not None and waiting.round <= round_number:
+                await waiting.ended.wait()
         failed = self._stage.failed_rounds
-        return any(failed.get(n, math.inf) <= round_number for n in self._session.no_longer_than)
+        return any(failed.get(name, math.inf) <= round_number for name in names)
 
     def watch(self, trigger: Stall) -> StallWatch:
         """What the waiting of a round sets off."""
@@ -108,7 +116,9 @@ class _ProbeRun:
         return StallWatch(((trigger.after_s * SILENT_SHARE, self.on_silence), due))
 
     def on_silence(self, round_number: int) -> None:
-        self._stage.silent[self._session.hop] = self._ended_rounds[round_number]
+        ended = self._ended_rounds[round_number]
+        waiting = Waiting(self._session.hop, round_number, ended)
+        self._stage.waiting[self._session.name] = waiting
 
     def on_stall(self, round_number: int) -> None:
         trigger = self._stage.triggers[self._session.name]
@@ -179,7 +189,7 @@ class _ProbeRun:
         if not past and probes:
             await asyncio.sleep(trigger.after_s)
             return
-        waits = [event for hop, event in self._stage.silent.items() if hop in past]
+        waits = [w.ended for w in self._stage.waiting.values() if w.hop in past]
         waits = [event for event in waits if not event.is_set()]
         if waits:
             for event in waits:
@@ -221,7 +231,7 @@ class _ProbeRun:
             and (
                 exchange.session in asked
                 or exchange.hop in hops
-                or (exchange.hop in trigger.beside and exchange.begun_ns > begun_ns)
+                or (exchange.hop in trigger.beside and exchange.ended_ns > begun_ns)
             )
         ]
         if not answered or asked - {e.session for e in answered}:

@@ -17,7 +17,7 @@ CONFIDENCE_MAX = 0.99
 
 def stated_confidence(judgement: Judgement) -> float:
     """The posterior of the most believable suspect, as far as the run supports it."""
-    return supported(judgement.top.posterior, tries_of(judgement.facts))
+    return supported(judgement.believed, tries_of(judgement.facts))
 
 
 def supported(posterior: float, tries: int) -> float:

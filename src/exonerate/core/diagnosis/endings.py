@@ -19,7 +19,8 @@ AT_ONCE_S, REFUSED_AT_ONCE_S = 0.3, 0.9
 TOLERANCE_S, TOLERANCE_SHARE = 0.25, 0.08
 BEATS_MIN, BEAT_PARTS_MAX = 4, 3
 BEAT_TOLERANCE_S, PERIOD_S_MIN = 0.15, 2.0
-_SAID = {504: "timeout", 503: "unavailable", 502: "bad-gateway"}
+TIMED_OUT = 504
+_SAID = {TIMED_OUT: "timeout", 503: "unavailable", 502: "bad-gateway"}
 TRANSPORT_DEFECTS = frozenset(
     {"invalid-utf8", "invalid-json", "framing-in-body", "duplicated-event", "text-after-finish",
      "invalid-coding"}
@@ -75,7 +76,9 @@ def ended_after(rounds: Sequence[Round]) -> str | None:
         return None
     totals = [round_.total_s for round_ in rounds]
     silences = [silence_s(round_) for round_ in rounds]
-    refusals = all((round_.exchange.status or 0) >= 400 for round_ in rounds)
+    statuses = {round_.exchange.status or 0 for round_ in rounds}
+    # Who says that it took too long has waited, however short its patience.
+    refusals = min(statuses) >= 400 and statuses != {TIMED_OUT}
     if median(totals) < (REFUSED_AT_ONCE_S if refusals else AT_ONCE_S):
         return "at-once"
     if median(silences) >= SILENCE_S_MIN and _alike(silences):

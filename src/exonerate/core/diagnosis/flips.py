@@ -6,13 +6,17 @@ so much more often on one side that chance does not explain it.
 
 from __future__ import annotations
 
+from math import ceil
+
 from exonerate.core.deployment.topology import before, beyond
 from exonerate.core.diagnosis.axes.registry import axis_of
 from exonerate.core.diagnosis.axes.walks import repeats_in_walks
 from exonerate.core.diagnosis.chance import fisher_one_sided
-from exonerate.core.diagnosis.facts import Facts, Session
+from exonerate.core.diagnosis.endings import BEAT_TOLERANCE_S, beat_of
+from exonerate.core.diagnosis.facts import Facts, Round, Session
 from exonerate.core.diagnosis.judgement import Judgement
 from exonerate.core.diagnosis.observables import ANSWERED, symptom, victim_sessions
+from exonerate.core.instant import NS_PER_S
 
 FLIPS_MIN = 3
 CHANCE_MAX = 0.01
@@ -27,6 +31,8 @@ def bypass_flips(judgement: Judgement) -> bool:
     through, past = judgement.observed("through"), judgement.observed("beyond")
     if through is None or past is None or past.value not in ANSWERED:
         return False
+    if judgement.top_is("periodic-kill"):
+        return _beat_flips(judgement)
     again = repeats_in_walks(judgement.facts, judgement.top.suspect.hop)
     copies = _answered_past(judgement)
     if through.times + again < FLIPS_MIN or past.tries + again + copies < FLIPS_MIN:
@@ -55,6 +61,44 @@ def scenes_with_symptom(judgement: Judgement) -> int:
     entering = [h for h in judgement.deployment.hops if h.name in passing]
     sessions = victim_sessions(judgement.facts, entering)
     return len({s.scene for s in sessions if symptom(s, reference) != "ok"})
+
+
+def _beat_flips(judgement: Judgement) -> bool:
+    """Whether what was under way at a beat of the clock was ended through the hop, and not past it.
+
+    A round that no beat fell into says nothing of a fault that strikes at beats.
+    """
+    facts, deployment = judgement.facts, judgement.deployment
+    hop = judgement.top.suspect.hop
+    passing = {h.name for h in before(deployment, hop)}
+    past = {h.name for h in beyond(deployment, hop)}
+    ended = [s.failed for s in facts.sessions if s.victim_shaped and s.hop in passing and s.failed]
+    period_s = beat_of(ended)
+    if period_s is None:
+        return False
+    beat_s = ended[0].exchange.ended_ns / NS_PER_S
+    met = [
+        (session.hop, round_)
+        for session in facts.sessions
+        if not session.plan.name.startswith("abort")
+        for round_ in session.rounds
+        if round_.outcome != "unfinished"
+        and (round_ in ended or _meets_beat(round_, beat_s, period_s))
+    ]
+    through = [round_ for entry, round_ in met if entry in passing]
+    spared = [round_ for entry, round_ in met if entry in past]
+    bad = sum(round_.outcome not in ANSWERED for round_ in through)
+    if len(spared) < FLIPS_MIN or any(round_.outcome not in ANSWERED for round_ in spared):
+        return False
+    return fisher_one_sided(bad, len(through), 0, len(spared)) < CHANCE_MAX
+
+
+def _meets_beat(round_: Round, beat_s: float, period_s: float) -> bool:
+    """Whether the round was under way, for longer than beats are uncertain, at one of them."""
+    begun_s = round_.exchange.begun_ns / NS_PER_S + BEAT_TOLERANCE_S
+    ended_s = round_.exchange.ended_ns / NS_PER_S - BEAT_TOLERANCE_S
+    next_s = beat_s + period_s * ceil((begun_s - beat_s) / period_s)
+    return begun_s <= next_s <= ended_s
 
 
 def _answered_past(judgement: Judgement) -> int:

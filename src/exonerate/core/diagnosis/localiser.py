@@ -79,7 +79,7 @@ CLEAN_SESSIONS_MIN = 3
 EXPLANATION_TIMES_MIN = 2
 EXPLAINED_BY = {
     "benign-nondeterminism": ("load-text",),
-    "host-starved": ("control", "processor-wait"),
+    "host-starved": ("control", "processor-wait", "starved-path"),
 }
 CONTENT_TIMES_MIN = 6
 CONTENT_QUESTION = ("healthy", "stale-reuse", "benign-nondeterminism", "corruption")
@@ -196,7 +196,7 @@ def _outcome(judgement: Judgement, *, gentle: bool) -> str | None:
     if not judgement.facts.sessions:
         return None
     suspect_class = judgement.top.suspect.suspect_class
-    if judgement.top.posterior < CONVICTION:
+    if judgement.believed < CONVICTION:
         return None
     if suspect_class.slug == "healthy":
         asked = crowd_scene(judgement, 0, gentle=gentle) is None
@@ -228,7 +228,7 @@ def _certain(judgement: Judgement) -> bool:
     """Whether no other suspect is left, and nothing speaks against this one."""
     top = judgement.top
     missing = [n for n in top.suspect.suspect_class.needs if judgement.observed(n) is None]
-    return top.posterior >= CONVICTION and not top.contradicted_by and not missing
+    return judgement.believed >= CONVICTION and not top.contradicted_by and not missing
 
 
 def _convicted(judgement: Judgement) -> bool:
@@ -243,6 +243,7 @@ def _convicted(judgement: Judgement) -> bool:
         rating
         for rating in judgement.ratings[1:]
         if rating.suspect.suspect_class.prior >= top.suspect.suspect_class.prior
+        and rating.suspect.id != top.suspect.id
     ]
     if judgement.top_is("stale-reuse"):
         # The path is sound by itself; what flips is the idle time, seen on both sides of it.

@@ -22,6 +22,7 @@ Every observable is about one hop:
 - ``load-text``: what becomes of the text of the same question in another crowd
 - ``control``: that a known-good exchange on this host was slow too (a quick one is not reported)
 - ``processor-wait``: that the hop's processes stood ready and got no processor (if they did)
+- ``starved-path``: that a victim who complains of slowness has such a hop on its path (`control`)
 - ``closed-while-idle``: what became of connections at the entry while they were idle
 - ``period``: that the endings fall on a regular beat of the clock
 - ``abort-through``, ``abort-beyond``: whether the engine stops when a client leaves
@@ -38,6 +39,7 @@ Every observable is about one hop:
 - ``phase``: when it failed: before any byte, before the first token, or after it
 - ``delivered``, ``onward-delivered``: whether the kernel at the other end acknowledged the request,
   on our own connection to the hop and on the hop's connection to the next one
+- ``answer-lost``: whether the hop's own end of our connection sent what nobody acknowledged
 - ``pool``: what the hop's connections to the next one were like before a request failed
 - ``idle-dependence``, ``size-dependence``: whether all that failed was idle for longer, or larger,
   than all that went well
@@ -73,7 +75,7 @@ from exonerate.core.diagnosis.client.values import CLIENT_VALUES
 from exonerate.core.diagnosis.connecting import connecting, slow_to_connect
 from exonerate.core.diagnosis.control import control_slow, processor_wait
 from exonerate.core.diagnosis.counted import breaker
-from exonerate.core.diagnosis.delivery import delivered, onward_delivered, pool_state
+from exonerate.core.diagnosis.delivery import answer_lost, delivered, onward_delivered, pool_state
 from exonerate.core.diagnosis.dependence import idle_dependence, next_idle, size_dependence
 from exonerate.core.diagnosis.endings import (
     beat_of,
@@ -139,12 +141,14 @@ VALUES: Mapping[str, tuple[str, ...]] = {
     "spoken-by": ("hop", "engine"),
     "control": ("quick", "slow"),
     "processor-wait": ("fed", "starved"),
+    "starved-path": ("no", "yes"),
     "ended-by": ("us", "hop", "network", "nobody", "upstream"),
     "breaker": ("open", "closed"),
     "health": ("ok", "fails", "silent", "loading"),
     "phase": ("before-head", "before-token", "after-token"),
     "delivered": ("acked", "unacked"),
     "onward-delivered": ("acked", "unacked"),
+    "answer-lost": ("no", "yes"),
     "pool": ("used-closed", "kept-closed", "sound"),
     "idle-dependence": ("longer-fails", "unrelated"),
     "size-dependence": ("larger-fails", "unrelated"),
@@ -273,10 +277,12 @@ def _of_the_way(
     failed = [s for s in through if s.failed is not None]
     own = [delivered(facts, s) for s in failed if s.hop == hop.name]
     passing = [] if is_engine(hop) else failed
+    lost = [answer_lost(facts, s, deployment) for s in failed if s.hop == hop.name]
     onward = [onward_delivered(facts, s, hop, deployment) for s in passing]
     pools = [pool_state(facts, s, hop, deployment) for s in passing]
     return [
         _tally(hop.name, "delivered", [value for value in own if value]),
+        _tally(hop.name, "answer-lost", [value for value in lost if value]),
         _tally(hop.name, "onward-delivered", [value for value in onward if value]),
         _tally(hop.name, "pool", [value for value in pools if value]),
         idle_dependence(hop, through),

@@ -92,7 +92,7 @@ def stalls_of(
 
 
 def stall_beside(deployment: Deployment, session: ProbeSession, patience: Patience) -> Stall:
-    """When to give up a side probe: once others, sent later, were answered past its hop."""
+    """When to give up a side probe: once others were answered past its hop while it waited."""
     past = [hop.name for hop in beyond(deployment, session.hop) if probeable(hop)]
     return Stall(
         session=session.name,

@@ -87,6 +87,7 @@ FRONTEND_LOST = SuspectClass(
         "engine-meanwhile": _any("idle"),
         "ended-by": _any("us"),
         "request-read": _any("read"),
+        "answer-lost": _any("no"),
         "leg-answered": _any("no"),
         "phase": _any("before-head"),
         "engine-process": _any("same"),

@@ -62,6 +62,7 @@ SILENT_DROP_OF_ANSWER = SuspectClass(
         "leg-answered": _any("no"),
         "delivered": _any("acked"),
         "idle-dependence": _any("unrelated"),
+        "answer-lost": _any("yes"),
         "keepalive-flip": _any("flips"),
         "fresh-flip": _any("same"),
         "ended-by": _any("us"),
