@@ -36,6 +36,7 @@ from exonerate.core.diagnosis.axes.refining import next_refinement, repeating_wa
 from exonerate.core.diagnosis.axes.registry import AXES
 from exonerate.core.diagnosis.axes.scenes import axis_scene
 from exonerate.core.diagnosis.axes.walks import WALKS_MAX
+from exonerate.core.diagnosis.catalogue.plugged import NOTHING_PLUGGED, PluggedClasses
 from exonerate.core.diagnosis.engine_rules import (
     copies_prove,
     crowd_proves,
@@ -96,19 +97,23 @@ LINGER_S = 1.0
 """What a scene costs beside its probes: start, triggers, the end."""
 
 
-def decide(records: Sequence[Record]) -> Scene | Verdict:
-    """The next scene of a `locate` run, or its verdict; a function of the run's records only."""
+def decide(records: Sequence[Record], plugged: PluggedClasses = NOTHING_PLUGGED) -> Scene | Verdict:
+    """The next scene of a `locate` run, or its verdict; a function of the run's records only.
+
+    `plugged`: classes beside the built-in ones; they are part of the rules, and of their name.
+    """
     start = next(record.body for record in records if record.kind == "run_started")
     deployment = deployment_from_json(start["deployment"])  # type: ignore[arg-type]  # written so
     seed, budget_s = int(str(start["seed"])), float(str(start["budget_s"]))
     gentle = bool(dict(start["options"]).get("gentle"))  # type: ignore[arg-type]  # an object
-    judgement = judge(records, deployment)
+    judgement = judge(records, deployment, plugged.classes)
+    rules = plugged.rules(RULES)
     problem = operator_problem(judgement.facts, deployment)
     if problem is not None:
         answer = locate_answer(judgement, "insufficient_evidence", [])
         said: JsonObject = {"problem": problem.problem, "hint": problem.hint}
         answer = {**answer, "operator": said, "next": [problem.hint]}
-        return Verdict(job="locate", rules=RULES, answer=answer)
+        return Verdict(job="locate", rules=rules, answer=answer)
     found, asked = _course(judgement, gentle=gentle)
     left_s = budget_s - judgement.facts.elapsed_s
     scene = None
@@ -119,7 +124,7 @@ def decide(records: Sequence[Record]) -> Scene | Verdict:
     if scene is not None:
         return scene
     outcome = "fault" if found else _outcome(judgement, gentle=gentle) or "insufficient_evidence"
-    return Verdict(job="locate", rules=RULES, answer=locate_answer(judgement, outcome, found))
+    return Verdict(job="locate", rules=rules, answer=locate_answer(judgement, outcome, found))
 
 
 def _course(whole: Judgement, *, gentle: bool) -> tuple[list[Judgement], Judgement | None]:
