@@ -124,6 +124,8 @@ class Answer:
     headers: tuple[tuple[str, str], ...] = ()
     text: str = ""
     """What the answer says, where that matters."""
+    unreadable: bool = False
+    """Whole and in order, and no event of it holds any text."""
     reaches: str | None = None
     """For silent requests: the name of the next hop if the bytes got there."""
     lost: bool = False
@@ -382,6 +384,7 @@ def _exchange(
     first = int((begun_s + answer.wait_s) * NS) if ok else None
     spread_ms = answer.spread_s * 1000
     arrivals = tuple(answer.wait_s * 1000 + spread_ms * i / 7 for i in range(8)) if ok else ()
+    arrivals = () if answer.unreadable else arrivals
     whole = ok and not answer.cut
     told = text_facts(answer.text if ok else "")
     return Exchange(
@@ -403,7 +406,7 @@ def _exchange(
         connected_ns=begun + int((answer.name_s + answer.handshake_s) * NS),
         written_ns=begun,
         first_byte_ns=first if ok else (ended if answer.status and given_up == "no" else None),
-        first_token_ns=first,
+        first_token_ns=first if arrivals else None,
         ended_ns=ended,
         arrivals_ms=arrivals,
         status=answer.status if given_up == "no" else None,

@@ -9,6 +9,7 @@ from exonerate.core.deployment.topology import beyond, hop_named, is_engine, nex
 from exonerate.core.diagnosis.axes.covered import covered_sentence
 from exonerate.core.diagnosis.details import fault_details
 from exonerate.core.diagnosis.judgement import Judgement
+from exonerate.core.diagnosis.masked import masked
 from exonerate.core.diagnosis.posterior import Rating
 from exonerate.core.diagnosis.timeline import timeline
 from exonerate.core.diagnosis.walks import walk_details
@@ -43,7 +44,10 @@ def locate_answer(
         "faults": faults,
         "explanation": explanation,
         "cleared": cleared,
-        "not_examined": list(not_examined(judgement.facts, judgement.deployment)),
+        "not_examined": [
+            *not_examined(judgement.facts, judgement.deployment),
+            *masked(found or ([judgement] if explanation is not None else [])),
+        ],
         "next": _next(judgement, outcome, found),
         "elapsed_s": round(judgement.facts.elapsed_s, 3),
         "observations": [{"id": o.id, "text": observation_text(o)} for o in observations],

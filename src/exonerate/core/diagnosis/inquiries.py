@@ -16,7 +16,12 @@ from exonerate.core.deployment.topology import before, beyond, hop_port, is_engi
 from exonerate.core.diagnosis.carried import answer_held
 from exonerate.core.diagnosis.facts import Facts
 from exonerate.core.diagnosis.observables import symptom, victim_sessions
-from exonerate.core.diagnosis.pacing import start_offset_s, telling_think_s, think_factor
+from exonerate.core.diagnosis.pacing import (
+    late_inside,
+    start_offset_s,
+    telling_think_s,
+    think_factor,
+)
 from exonerate.core.diagnosis.stalls import Patience, patience_of, stall_beside, stalls_of
 from exonerate.core.diagnosis.streaming import innermost, misshapen_at_once
 from exonerate.core.diagnosis.surroundings import watches
@@ -69,6 +74,8 @@ class Shape:
     start_s: float = WATCH_FIRST_S
     entry_only: bool = False
     """Whether to ask only at the entry of the whole path."""
+    inside_first: bool = False
+    """Ask the innermost hop first, so that what is broken off further out stands behind it."""
 
 
 def next_shape(
@@ -88,6 +95,7 @@ def next_shape(
         think_factor=think_factor(facts, deployment),
         start_s=WATCH_FIRST_S + start_offset_s(facts, number),
         entry_only=_all_went_well(facts, deployment),
+        inside_first=late_inside(facts),
     )
 
 
@@ -133,7 +141,9 @@ def victim_scene(deployment: Deployment, shape: Shape, seed: int) -> Scene:
     hops = [hop for hop in deployment.hops if probeable(hop)]
     if shape.entry_only:
         hops = hops[:1]
-    sessions = [victim_session(deployment, hop, shape, seed) for hop in hops]
+    # Turns are taken in this order.
+    asked = reversed(hops) if shape.inside_first else hops
+    sessions = [victim_session(deployment, hop, shape, seed) for hop in asked]
     watched: list[Activity] = [
         *(watch_of(hop) for hop in deployment.hops),
         *counters_of(deployment, shape),
@@ -254,13 +264,6 @@ def _abort(
         start_s=ABORT_PAUSE_S if after else WATCH_FIRST_S,
         once_over=tuple(session.name for session in after),
     )
-
-
-def request_count(scene: Scene) -> int:
-    """How many requests a scene can send at the most, its triggers included."""
-    probes = [a for a in scene.activities if isinstance(a, ProbeSession)]
-    side = [a for t in scene.triggers for a in t.play if isinstance(a, ProbeSession)]
-    return sum(probe.rounds for probe in [*probes, *side])
 
 
 def _why(shape: Shape) -> str:

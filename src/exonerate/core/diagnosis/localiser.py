@@ -37,6 +37,7 @@ from exonerate.core.diagnosis.axes.registry import AXES
 from exonerate.core.diagnosis.axes.scenes import axis_scene
 from exonerate.core.diagnosis.axes.walks import WALKS_MAX
 from exonerate.core.diagnosis.engine_rules import (
+    copies_prove,
     crowd_proves,
     crowd_scene,
     edge_scene,
@@ -154,7 +155,7 @@ def _next_scene(judgement: Judgement, left_s: float, *, seed: int, gentle: bool)
         return crowd
     if content:
         return content_scene(deployment, number, seed, brief=judgement.top_is("healthy"))
-    inquiry = next_inquiry(judgement, left_s)
+    inquiry = next_inquiry(judgement, left_s, gentle=gentle)
     if inquiry is not None:
         return axis_scene(deployment, facts, inquiry, seed, gentle=gentle)
     walk = _repeating_walk(judgement, left_s, seed=seed, gentle=gentle)
@@ -261,17 +262,28 @@ def _unasked(judgement: Judgement) -> bool:
         return _abort_wanted(judgement)
     if judgement.top_is("cancel-not-propagated"):
         return not queue_proves(judgement)
+    if judgement.top_is("idle-timer") and _says(judgement, "unavailable"):
+        # A router that finds no worker says so too, and needs a while for it.
+        return judgement.observed("request-left") is None
+    if judgement.top_is("request-refused") and judgement.times("error-said"):
+        return judgement.observed("spoken-by") is None
     copies = judgement.observed("request-copies")
     return (
         judgement.top_is("retry-multiplication") and copies is None and not queue_proves(judgement)
     )
 
 
+def _says(judgement: Judgement, kind: str) -> bool:
+    said = judgement.observed("error-said")
+    return said is not None and said.value == kind
+
+
 def _proven_otherwise(judgement: Judgement) -> bool:
     """Whether another intervention than the bypass of the hop has flipped the symptom."""
     if judgement.top_is("corruption") and judgement.times("same-text") >= CONTENT_TIMES_MIN:
         return True
-    return crowd_proves(judgement) or pair_proves(judgement) or queue_proves(judgement)
+    proofs = (crowd_proves, pair_proves, queue_proves, copies_prove)
+    return any(proof(judgement) for proof in proofs)
 
 
 def _repeated(judgement: Judgement) -> bool:

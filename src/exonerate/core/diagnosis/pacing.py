@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from exonerate.core.deployment.model import Deployment
 from exonerate.core.diagnosis.dependence import idle_border
-from exonerate.core.diagnosis.facts import Facts
-from exonerate.core.diagnosis.observables import BROKEN_OFF
+from exonerate.core.diagnosis.facts import Facts, Round
+from exonerate.core.diagnosis.vocabulary import BROKEN_OFF
 
 IDLE_RESOLUTION = 1.35
 """The idle time at which failures begin is looked for until it is known this well (a ratio)."""
@@ -48,6 +48,22 @@ def start_offset_s(facts: Facts, number: int) -> float:
     if not any(round_.total_s >= START_OFFSETS_FROM_S for round_ in broken):
         return 0.0
     return START_OFFSETS_S[number % len(START_OFFSETS_S)]
+
+
+def late_inside(facts: Facts) -> bool:
+    """Whether answers came late, or not in time, at a hop while at another they were broken off.
+
+    What is broken off may go on in the engine; asked first, it would stand before what is waited
+    for.
+    """
+    sessions = [s for s in facts.sessions if s.victim_shaped]
+    broken = {s.hop for s in sessions if s.failed is not None and _broken_off(s.failed)}
+    late = {s.hop for s in sessions if s.waiting and s.waiting.outcome in ("slow", "hang")}
+    return bool(broken) and bool(late - broken)
+
+
+def _broken_off(round_: Round) -> bool:
+    return round_.outcome in BROKEN_OFF or round_.outcome == "server-error"
 
 
 def telling_think_s(facts: Facts, deployment: Deployment) -> float | None:

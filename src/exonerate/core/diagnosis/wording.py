@@ -86,6 +86,8 @@ _TEXTS: Mapping[tuple[str, str], str] = {
     ("request-read", "unread"): "the request lay unread in the socket of {hop}",
     ("request-read", "not-accepted"): "the kernel took the connection to {hop}, the program never",
     ("ended-after", "constant-silence"): "it always ended after the same silence",
+    ("ended-after", "own-silence"): "it always ended after the same silence, and nobody past "
+    "{hop} was silent for as long",
     ("ended-after", "constant-total"): "it always ended after the same time, tokens flowing or not",
     ("ended-after", "varying"): "it ended after varying times",
     ("ended-after", "at-once"): "it ended at once",

@@ -120,7 +120,9 @@ IDLE_TIMER = SuspectClass(
         "beyond": _any("ok", "slow"),
         "ended-by": _any("hop"),
         "ended-after": _any("constant-silence"),
-        "error-said": _any("timeout", "bad-gateway", "error"),
+        "request-left": _any("yes", "answered"),
+        # Varnish says 503 when a first byte is late.
+        "error-said": _any("timeout", "bad-gateway", "unavailable", "error"),
         "idle-flip": _any("same"),
     },
     needs=("ended-after",),
@@ -154,13 +156,15 @@ REQUEST_REFUSED = SuspectClass(
     layer="proxy",
     roles=_BOXES,
     prior=0.08,
-    mechanism="refuses the request by its size, content or framing",
+    mechanism="refuses the request by its size, content or framing, or by a limit of its own",
     predicts={
         "spoken-by": _any("hop"),
         "request-read": _any("read"),
-        "through": _any("refused", "no-answer"),
+        "through": _any("refused", "server-error", "no-answer"),
         "beyond": _any("ok", "slow"),
         "ended-by": _any("hop"),
+        # Limits of rates and of connections are told with 503; 502 and 504 speak of another hop.
+        "error-said": _any("unavailable", "error"),
         "request-left": _any("no"),
         "phase": _any("before-head", "before-token"),
         "ended-after": _any("at-once"),
@@ -245,7 +249,7 @@ BREAKER_OPEN = SuspectClass(
         "breaker": _any("open"),
         "fails-at": _any("first-request"),
         # A router may try again for a while before it says no.
-        "ended-after": _any("at-once", "constant-silence"),
+        "ended-after": _any("at-once", "constant-silence", "own-silence"),
     },
     needs=("request-left",),
     flips="after the breaker's period the same request passes",
