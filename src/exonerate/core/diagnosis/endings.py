@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from statistics import median
 
-from exonerate.core.diagnosis.facts import Round, Session
+from exonerate.core.diagnosis.facts import ERROR_EVENT, Round, Session
 from exonerate.core.diagnosis.sense import FOREIGN, GARBLED
 from exonerate.core.instant import NS_PER_S, seconds_between
 
@@ -19,7 +19,7 @@ AT_ONCE_S, REFUSED_AT_ONCE_S = 0.3, 0.9
 TOLERANCE_S, TOLERANCE_SHARE = 0.25, 0.08
 BEATS_MIN, BEAT_PARTS_MAX = 4, 3
 BEAT_TOLERANCE_S, PERIOD_S_MIN = 0.15, 2.0
-_SAID = {504: "timeout", 503: "unavailable", 502: "bad-gateway"}
+_SAID = {504: "timeout", 408: "timeout", 503: "unavailable", 502: "bad-gateway"}
 TRANSPORT_DEFECTS = frozenset(
     {"invalid-utf8", "invalid-json", "framing-in-body", "duplicated-event", "text-after-finish",
      "invalid-coding"}
@@ -27,7 +27,9 @@ TRANSPORT_DEFECTS = frozenset(
 
 
 def ended_by(round_: Round) -> str:
-    """Who ended the exchange, from its end code."""
+    """Who ended the exchange, from its end code; an error in the stream is the hop's word."""
+    if ERROR_EVENT in round_.exchange.content.defects:
+        return "hop"
     names = {"c": "us", "h": "hop", "n": "network"}
     return names.get(round_.exchange.end[:1], "nobody")
 
