@@ -1,6 +1,7 @@
 """Socket counters against sockets that the test opens itself."""
 
 import contextlib
+import os
 import socket
 import time
 
@@ -41,6 +42,19 @@ def test_a_socket_that_its_peer_closed_waits_to_be_closed() -> None:
             accepted.close()
             client.recv(1)
             assert row_of(client_port, port).state == "CLOSE_WAIT"
+
+
+def test_only_what_is_wanted_is_read() -> None:
+    """By either port, or by the inode that a process holds."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        with socket.create_connection(("127.0.0.1", port)) as client:
+            client_port = client.getsockname()[1]
+            ends = {port, client_port}
+            rows = tcp_sockets(lambda local, peer, _: {local, peer} == ends)
+            assert {row.local_port for row in rows} == ends
+            (own,) = tcp_sockets(lambda _, __, inode: inode == os.fstat(client.fileno()).st_ino)
+            assert own.local_port == client_port
 
 
 def test_an_ipv6_connection_shows_its_addresses() -> None:

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from exonerate.adapters.process_sockets import socket_inodes
 from exonerate.adapters.process_table import descendants
 from exonerate.adapters.sockets import SocketRow
 from exonerate.core.json_types import JsonObject
@@ -36,7 +37,7 @@ class FamilyView:
 def look_at_family(pid: int, rows: Iterable[SocketRow]) -> FamilyView:
     """The program, its descendants and those of the given sockets that are theirs."""
     pids = tuple(sorted(descendants(pid)))
-    inodes = {inode for one in pids for inode in socket_inodes(one)}
+    inodes = socket_inodes(pids)
     threads = [thread for one in pids for thread in threads_of(one)]
     return FamilyView(
         pids=pids,
@@ -44,15 +45,6 @@ def look_at_family(pid: int, rows: Iterable[SocketRow]) -> FamilyView:
         sockets=tuple(row for row in rows if row.inode in inodes and row.state != "LISTEN"),
         threads=tuple(threads[:THREADS_MAX]),
     )
-
-
-def socket_inodes(pid: int) -> set[int]:
-    """The inodes of the sockets that a process holds."""
-    found: set[int] = set()
-    for link in _links(pid):
-        if link.startswith("socket:["):
-            found.add(int(link[8:-1]))
-    return found
 
 
 def open_files(pid: int) -> tuple[int, int] | None:
@@ -114,17 +106,3 @@ def _text(path: Path) -> str:
         return path.read_text(errors="replace").strip()
     except OSError:
         return ""
-
-
-def _links(pid: int) -> list[str]:
-    found: list[str] = []
-    try:
-        descriptors = list((_PROC / str(pid) / "fd").iterdir())
-    except OSError:
-        return []
-    for descriptor in descriptors:
-        try:
-            found.append(str(descriptor.readlink()))
-        except OSError:
-            continue
-    return found

@@ -16,12 +16,12 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from exonerate.adapters.address import parse_address
+from exonerate.adapters.process_sockets import socket_inodes
 from exonerate.adapters.process_table import command_line, descendants, listening_pids
 from exonerate.adapters.process_watch import (
     cpu_s,
     kernel_stack,
     open_files,
-    socket_inodes,
     threads_of,
 )
 from exonerate.adapters.sockets import SocketRow, tcp_sockets
@@ -78,7 +78,7 @@ def _process(
     looks: tuple[Sequence[SocketRow], Sequence[SocketRow]],
     cpu_share: float,
 ) -> JsonObject:
-    inodes = socket_inodes(pid)
+    inodes = socket_inodes([pid])
     before = {_ends(row): row for row in looks[0]}
     own = [row for row in looks[1] if row.inode in inodes and row.state != LISTEN]
     files = open_files(pid)

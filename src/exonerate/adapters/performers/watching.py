@@ -153,7 +153,7 @@ def _rows(port: int, owners: list[int]) -> list[JsonObject]:
     """Sockets that talk to the port, and every other one of the processes that listen on it."""
     held = socket_inodes(owners)
     rows: list[JsonObject] = []
-    for row in tcp_sockets():
+    for row in tcp_sockets(lambda local, peer, inode: port in (local, peer) or inode in held):
         if _talks_to(row, port):
             rows.append(_shown(row, up=False))
         elif row.inode in held and row.state != "LISTEN":
