@@ -64,3 +64,21 @@ def test_what_is_broken_off_is_asked_behind_what_is_waited_for() -> None:
 def test_where_answers_come_in_time_the_order_of_the_path_stays() -> None:
     """From the client inwards."""
     assert set(first_asked(lambda _: OK)) == {"edge"}
+
+
+def test_what_comes_and_goes_is_looked_for_in_all_rounds_of_the_victim() -> None:
+    """A session that passed where another one failed says that the number does not matter."""
+    lengths: list[int] = []
+    count = [0]
+
+    def rule(asked: Asked) -> Answer:
+        if asked.hop != "edge":
+            return OK
+        if asked.session.name == "victim@edge" and asked.on_connection == 1:
+            lengths.append(asked.session.rounds)
+        count[0] += 1
+        return SILENT if count[0] % 11 == 4 else OK
+
+    answer = locate_in(World(rule))
+    assert answer["outcome"] == "fault"
+    assert lengths[0] == lengths[-1] == 6

@@ -91,7 +91,7 @@ NO_TEXT = ("hang", "slow")
 NEXT_TO_NOTHING = 0.002
 ABORT_QUESTION = ("saturated", "slot-leak", "cancel-not-propagated", "scheduler-stuck")
 BUSY = ("queueing", "stuck", "progressing")
-SCENES_MAX = 8
+SCENES_MAX = 12
 VARIED_SCENES_MAX = len(AXES) + WALKS_MAX + 1
 LINGER_S = 1.0
 """What a scene costs beside its probes: start, triggers, the end."""

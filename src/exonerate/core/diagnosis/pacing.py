@@ -65,13 +65,32 @@ def failing_request(facts: Facts) -> int:
 
 
 def rounds_to_fail(facts: Facts, deployment: Deployment) -> int:
-    """How many rounds are enough to see again what was seen; all where it is not known."""
+    """How many rounds are enough to see again what was seen; all where it is not known.
+
+    All as well where a session has passed the place at which another one failed: what comes and
+    goes is met sooner in longer ones, which end with the first failure anyway.
+    """
     failing = failing_request(facts)
+    if failing and _passed_where_it_failed(facts):
+        return deployment.victim.rounds
     if failing:
         return failing + 1
     entries = filter(probeable, deployment.hops)
     at_once = any(_misshapen_at_once(facts, deployment, entry) for entry in entries)
     return ROUNDS_OF_A_SHAPE if at_once else deployment.victim.rounds
+
+
+def _passed_where_it_failed(facts: Facts) -> bool:
+    """Whether at some hop a copy of the victim went well past the round that others failed at."""
+    copies = [s for s in facts.sessions if s.victim_shaped and s.conclusive]
+    return any(
+        bad.hop == good.hop
+        and bad.failed is not None
+        and good.failed is None
+        and good.rounds[-1].exchange.round >= bad.failed.exchange.round
+        for bad in copies
+        for good in copies
+    )
 
 
 def _misshapen_at_once(facts: Facts, deployment: Deployment, entry: Hop) -> bool:
