@@ -30,7 +30,7 @@ from exonerate.core.diagnosis.client.observed import OBSERVE_SCENE
 from exonerate.core.scene import Event, Scene
 from exonerate.core.scene_json import event_to_json, scene_to_json
 
-SCENES_MAX = 14
+SCENES_MAX = 24
 
 
 @dataclass
