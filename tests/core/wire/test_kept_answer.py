@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import accumulate, pairwise
 
 import orjson
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from exonerate.core.wire.answer import AnswerReader
@@ -208,6 +208,8 @@ def test_no_answer_leaves_garbage_behind() -> None:
     st.lists(st.text(max_size=12), min_size=1, max_size=9),
     st.integers(-1, 1),
 )
+@example(shares=[1, 1, 1, 1, 1, 1, 2, 1], texts=["0"], off=-1)
+@example(shares=[1, 1, 1, 1, 1, 1, 2, 1], texts=["0" * 40] * 6 + [""] * 2, off=-1)
 def test_a_trusted_run_tells_which_reads_brought_several(
     shares: list[int], texts: list[str], off: int
 ) -> None:

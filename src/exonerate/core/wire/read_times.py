@@ -81,31 +81,37 @@ class ReadTimes:
     not every read has a kernel's stamp (`from_kernel`), the times of the reads are used.
     """
 
-    __slots__ = ("_offset_ns", "_wakes", "_wall", "number", "wall_ns")
+    __slots__ = ("_offset_ns", "_timespecs", "_wakes", "_wall", "number")
 
     def __init__(self, stamps: bytes, wakes: bytes, *, offset_ns: int, from_kernel: bool) -> None:
         self._offset_ns = offset_ns
         self._wakes = array("q", wakes)
         self.number = len(self._wakes) // 2
         """How many reads there were."""
-        if from_kernel:
-            timespecs = array("q", stamps)
+        self._timespecs = array("q", stamps) if from_kernel else None
+        timespecs = self._timespecs
+        if timespecs is not None:
             self._wall = _lanes(timespecs[::2]) * NS_PER_S + _lanes(timespecs[1::2])
         else:
             self._wall = _lanes(self._wakes[1::2]) + offset_ns * _in_each(1, self.number)
-        self.wall_ns = array("q", self._wall.to_bytes(_LANE_BYTES * self.number, "little"))
-        """The stamps as the kernel gave them."""
 
     def at(self, read: int) -> int:
         """The stamp of one read."""
-        return self.wall_ns[read] - self._offset_ns
+        timespecs = self._timespecs
+        if timespecs is None:
+            return self._wakes[2 * read + 1]
+        return timespecs[2 * read] * NS_PER_S + timespecs[2 * read + 1] - self._offset_ns
+
+    def _wall_ns(self) -> array[int]:
+        """The stamps as the kernel gave them."""
+        return array("q", self._wall.to_bytes(_LANE_BYTES * self.number, "little"))
 
     def spans_ns(self, reads: Sequence[int]) -> list[int]:
         """For each of these reads, how long before its stamp the first of its bytes may have come.
 
         That is since its socket was last found empty, and since the stamp of the read before.
         """
-        wall, polled, offset = self.wall_ns, self._wakes[::2], self._offset_ns
+        wall, polled, offset = self._wall_ns(), self._wakes[::2], self._offset_ns
         return [
             max(0, wall[read] - max(polled[read] + offset, wall[read - 1] if read else offset))
             for read in reads
@@ -164,7 +170,7 @@ class ReadTimes:
         # Bytes that came while the loop was already reading are not late.
         late_us = [
             (read_ns + self._offset_ns - stamp) // 1000
-            for read_ns, stamp in zip(self._wakes[1::2], self.wall_ns, strict=True)
+            for read_ns, stamp in zip(self._wakes[1::2], self._wall_ns(), strict=True)
         ]
         most_us = max(late_us)
         kept = array("H", [min(max(0, late), U16_MAX) for late in late_us])

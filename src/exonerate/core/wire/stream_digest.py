@@ -8,8 +8,8 @@ the whole answer is read at once, by one of four ways, each slower and more gene
 before; a way that finds the answer unlike what it expects answers None, and the next one is taken:
 
 0. `trust_stream` (in `trusted_stream`): in a run whose first answers were proven to have text in
-   each read, and whose server counts its tokens as we count events, as many tokens as reads say
-   that the next answer came one event a read.
+   each read, and whose server counts its tokens as we count events, as many tokens as reads that
+   are too short for two events say that the next answer came one event a read.
 1. `count_stream`: nearly every engine sends one event in a chunk of its own, in one JSON layout,
    and a paced stream comes read by read. Then counting three byte strings over the whole answer
    proves that every read between the first and the last few brought exactly one event of text.
@@ -87,7 +87,7 @@ def is_quick(head: Head) -> bool:
     )
 
 
-def counts_by_length(contents: list[bytes]) -> list[int]:
+def _counts_by_length(contents: list[bytes]) -> list[int]:
     """The events of each read, where only those that are longer than others may have several."""
     lengths = list(map(len, contents))
     usual = 3 * min(lengths, default=0) // 2
@@ -149,7 +149,7 @@ def count_stream(reads: KeptReads, head_bytes: int, dialect: Dialect) -> StreamD
         return None
     if events == len(edges.events) + len(inner):
         return StreamDigest(content, _joined(edges, [1] * len(inner)))
-    counts = counts_by_length(reads.contents()[inner.start : inner.stop])
+    counts = _counts_by_length(reads.contents()[inner.start : inner.stop])
     if sum(counts) != events - len(edges.events):
         counts = [blob.count(EVENT_END, ends[read - 1], ends[read]) for read in inner]
     return StreamDigest(content, _joined(edges, counts))

@@ -23,7 +23,6 @@ from exonerate.core.wire.stream_digest import (
     FIRST_EDGE,
     LAST_EDGE,
     StreamDigest,
-    counts_by_length,
     has_text,
     marker_of,
 )
@@ -71,8 +70,8 @@ def trust_stream(reads: KeptReads, head_bytes: int, known: KnownEdges) -> Stream
 
     All reads but the last are known to end with `EVENT_END`, or with the head, and each from the
     first to the last with text to bring at least one event of it: only for runs whose answers
-    were proven to be so. Where the server counted as many tokens as there are such reads, each
-    of them brought one; where it counted more, the longer ones tell which brought several.
+    were proven to be so. The longer reads tell which brought several, and the server must have
+    counted as many tokens as that makes.
     """
     ends = _ends(reads.contents(), head_bytes)
     content = None if ends is None else known.content(ends.others)
@@ -98,6 +97,8 @@ class _Ends(NamedTuple):
     others: list[bytes]
     """The events without text before and after."""
     marker: bytes
+    opening: int
+    """So many bytes at least stand before the text of an event."""
 
 
 def _ends(contents: list[bytes], head_bytes: int) -> _Ends | None:
@@ -119,18 +120,35 @@ def _ends(contents: list[bytes], head_bytes: int) -> _Ends | None:
         return None
     span = range(begin + skipped, number - left_out)
     others = [*chain.from_iterable(before), *chain.from_iterable(reversed(after))]
-    return _Ends(contents, span, texts_first, texts_last, others, marker)
+    opening = min(_opening(front[skipped], marker), _opening(back[left_out], marker))
+    return _Ends(contents, span, texts_first, texts_last, others, marker, opening)
 
 
 def _shares(ends: _Ends, text: int) -> range | EventsOfReads | None:
-    """Which read brought which of so many events of text; None where their lengths do not tell."""
+    """Which read brought which of so many events of text; None where that is not their number.
+
+    A read that is shorter than what stands before the text of two events brought one; the others
+    are counted, whatever the server says: it may miscount by just as many.
+    """
     span = ends.span
-    if ends.texts_first == ends.texts_last == 1 and text == len(span):
-        return span
-    inner = counts_by_length(ends.contents[span.start + 1 : span.stop - 1])
-    counts = [ends.texts_first, *inner, ends.texts_last]
-    sound = sum(counts) == text and len(counts) == len(span)
-    return EventsOfReads(span, counts) if sound else None
+    inner = ends.contents[span.start + 1 : span.stop - 1]
+    one_each = max(set(map(len, inner)), default=0) < 2 * ends.opening
+    if one_each and ends.texts_first == ends.texts_last == 1:
+        return span if text == len(span) else None
+    several = [
+        content.count(EVENT_END) if len(content) >= 2 * ends.opening else 1 for content in inner
+    ]
+    counts = [ends.texts_first, *several, ends.texts_last]
+    if sum(counts) != text or len(counts) != len(span):
+        return None
+    return EventsOfReads(span, counts) if text > len(span) else span
+
+
+def _opening(content: bytes, marker: bytes) -> int:
+    """The bytes before the text of the first event of a read, its size line among them."""
+    at = content.find(marker)
+    end = content.rfind(EVENT_END, 0, at)
+    return at + len(marker) - (end + len(EVENT_END) if end >= 0 else 0)
 
 
 def _until_text(contents: list[bytes], marker: bytes) -> tuple[int, int, list[list[bytes]]]:
