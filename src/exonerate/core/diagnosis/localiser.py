@@ -170,7 +170,7 @@ def _next_scene(judgement: Judgement, left_s: float, *, seed: int, gentle: bool)
     walk = _repeating_walk(judgement, left_s, seed=seed, gentle=gentle)
     if walk is not None:
         return walk
-    fresh_at, clocked = _fresh_session_at(judgement), judgement.top_is("periodic-kill")
+    fresh_at, clocked = _fresh_session_at(judgement), _clocked(judgement)
     shape = next_shape(facts, deployment, fresh_at, gentle=gentle, clocked=clocked)
     return victim_scene(deployment, shape, seed)
 
@@ -331,12 +331,19 @@ def _clean_enough(judgement: Judgement) -> bool:
     return len(victim_sessions(judgement.facts, [entry])) >= CLEAN_SESSIONS_MIN
 
 
+def _clocked(judgement: Judgement) -> bool:
+    """Whether answers seem to be broken off in the middle, at moments of somebody's own."""
+    failed = (s.failed for s in judgement.facts.sessions if s.victim_shaped)
+    in_the_middle = any(r.exchange.first_token_ns is not None for r in failed if r)
+    return in_the_middle and judgement.top_is("periodic-kill")
+
+
 def _fresh_session_at(judgement: Judgement) -> str | None:
     """The hop to try on new connections: the suspected box, once it has failed and not before."""
     top = judgement.top.suspect
     failing = [s for s in judgement.facts.sessions if s.failed is not None]
     tried = any(s.plan.name == f"fresh@{top.hop}" for s in judgement.facts.sessions)
-    if failing and judgement.top_is("periodic-kill"):
+    if _clocked(judgement):
         # A second stream beside the victim's shows whether both stop at once.
         return top.hop
     if not failing or tried or not top.suspect_class.is_fault:
