@@ -13,6 +13,7 @@ from exonerate.core.diagnosis.between import broke_off_at_tap, tapped_passage
 from exonerate.core.diagnosis.carried import Passage, passage, upstream_in_sight
 from exonerate.core.diagnosis.counted import counted_passage
 from exonerate.core.diagnosis.facts import Facts, Round, Session
+from exonerate.core.diagnosis.leaving import surplus
 from exonerate.core.diagnosis.logged import ended_by_next, logged_passage
 from exonerate.core.diagnosis.suspect import Observation
 
@@ -57,8 +58,13 @@ def request_copies(
     """Over how many connections the requests went on that were late or failed.
 
     A box may send a request again only once the engine is late, so that each round is looked at.
+    Where more requests wait behind the box than before it, those count too that went well: what is
+    late for everybody is late by comparison with nobody.
     """
-    late = [(s, r) for s in through for r in s.rounds if r.outcome not in ("ok", "unfinished")]
+    behind = surplus(hop, facts, deployment)
+    busy = behind is not None and behind.value == "more"
+    passed_over = ("unfinished",) if busy else ("ok", "unfinished")
+    late = [(s, r) for s in through for r in s.rounds if r.outcome not in passed_over]
     found = (passage_of(facts, session, round_, hop, deployment) for session, round_ in late)
     gone = [p for p in found if p is not None and p.left != "no" and not p.crowded]
     several = sum(p.copies > 1 for p in gone)
