@@ -103,6 +103,14 @@ def copies_prove(judgement: Judgement) -> bool:
     return seen and min(copies.times, behind.times) >= TIMES_MIN
 
 
+def moments_prove(judgement: Judgement) -> bool:
+    """Answers through the box stopped together, again and again, while others past it went on."""
+    period = judgement.observed("period")
+    if not judgement.top_is("periodic-kill") or period is None:
+        return False
+    return period.value == "together" and period.times >= TIMES_MIN
+
+
 def crowd_proves(judgement: Judgement) -> bool:
     """A crowd made the text wrong and its absence made it right, often enough."""
     wanted = CROWD_TEXTS.get(judgement.top.suspect.suspect_class.slug)

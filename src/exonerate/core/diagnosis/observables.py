@@ -25,12 +25,12 @@ from exonerate.core.diagnosis.counted import breaker
 from exonerate.core.diagnosis.delivery import answer_lost, delivered, onward_delivered, pool_state
 from exonerate.core.diagnosis.dependence import idle_dependence, next_idle, size_dependence
 from exonerate.core.diagnosis.endings import (
-    beat_of,
     defect_kind,
     ended_after_at,
     ended_by,
     error_said,
     one_ending,
+    period,
     phase,
 )
 from exonerate.core.diagnosis.engine_process import engine_process
@@ -213,7 +213,7 @@ def _endings(
         Observation(hop.name, "ended-after", after, count, count) if after else None,
         Observation(hop.name, "error-said", said, count, count) if said else None,
         Observation(hop.name, "defect-kind", kind, count, count) if kind else None,
-        Observation(hop.name, "period", "regular", count, count) if beat_of(bad) else None,
+        period(hop, bad, facts, deployment),
     ]
 
 

@@ -24,7 +24,7 @@ Every observable is about one hop:
 - ``processor-wait``: that the hop's processes stood ready and got no processor (if they did)
 - ``starved-path``: that a victim who complains of slowness has such a hop on its path (`control`)
 - ``closed-while-idle``: what became of connections at the entry while they were idle
-- ``period``: that the endings fall on a regular beat of the clock
+- ``period``: that the endings fall on a regular beat of the clock, or on all in flight at once
 - ``abort-through``, ``abort-beyond``: whether the engine stops when a client leaves
 - ``leaving``: whether the hop closes a request's connection behind it when its client has left
 - ``requests-behind``: whether more requests wait behind the hop (a hop) than it has clients
@@ -84,7 +84,7 @@ VALUES: Mapping[str, tuple[str, ...]] = {
     "ended-after": ("constant-silence", "own-silence", "constant-total", "varying", "at-once"),
     "defect-kind": ("special-token", "transport", "garbled", "foreign"),
     "error-said": ("timeout", "unavailable", "bad-gateway", "error"),
-    "period": ("regular",),
+    "period": ("regular", "together"),
     "complaint": COMPLAINTS,
     "same-text": ("same", "differs"),
     "texts-past": ("same", "differs"),
