@@ -279,10 +279,18 @@ def _unasked(judgement: Judgement) -> bool:
         # A router that finds no worker says so too, and needs a while for it.
         return judgement.observed("request-left") is None
     if judgement.top_is("request-refused") and judgement.times("error-said"):
-        return judgement.observed("spoken-by") is None
+        # A box that has taken an engine out for good reason says the same.
+        return judgement.observed("spoken-by") is None or _engine_was_down(judgement)
     copies = judgement.observed("request-copies")
     return (
         judgement.top_is("retry-multiplication") and copies is None and not queue_proves(judgement)
+    )
+
+
+def _engine_was_down(judgement: Judgement) -> bool:
+    return any(
+        o.observable == "engine-process" and o.value in ("restarted", "down")
+        for o in judgement.observations
     )
 
 
