@@ -5,13 +5,13 @@
     python benchmarks/run_client.py scale --requests 20000
     python benchmarks/run_client.py peer  --mode step:0.01 -C 64 -- COMMAND …
 
-`cpu` plays the same load by `bare_loop.py` and by a worker of `exonerate bench`, in turn, and
-prints the CPU time for each event. `truth` compares the client's stamps with the times at which the
-engine says it sent, also while other processes burn the cores. `scale` plays two million events
-without delay and prints memory, start, end and bytes on disk. `peer` runs any other client against
-the same engine and counts the CPU time of its whole process tree. One JSON line for each
-measurement goes to stdout; what was measured where, and on what a busy machine does to it, is for
-whoever runs it to say.
+`cpu` plays the same load by `bare_loop.py`, plain and batched, and by a worker of `exonerate
+bench`, in turn, and prints the CPU time for each event and both ratios. `truth` compares the
+client's stamps with the times at which the engine says it sent, also while other processes burn the
+cores. `scale` plays two million events without delay and prints memory, start, end and bytes on
+disk. `peer` runs any other client against the same engine and counts the CPU time of its whole
+process tree. One JSON line for each measurement goes to stdout; what was measured where, and on
+what a busy machine does to it, is for whoever runs it to say.
 """
 
 from __future__ import annotations
@@ -23,36 +23,29 @@ import subprocess
 import sys
 import tempfile
 import time
-import urllib.request
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
+
+from scripted_engine import page, scripted_engine
 
 FOLDER = Path(__file__).parent
 PORT = 8123
 TOKENS = 100
 PROMPT_TOKENS = 40
+BARE_LOOPS: dict[str, tuple[Any, ...]] = {
+    "plain bare loop": (0,),
+    "plain bare loop of ordinary priority": (0, "ordinary"),
+    "batched bare loop": (1,),
+}
+"""Whether it sleeps between reads, and what else it is told."""
 
 
-@contextmanager
-def engine(mode: str) -> Iterator[str]:
+def engine(mode: str) -> AbstractContextManager[str]:
     """The scripted engine, until the block ends."""
-    url = f"http://127.0.0.1:{PORT}"
-    command = [sys.executable, str(FOLDER / "paced_engine.py"), "--port", str(PORT)]
-    process = subprocess.Popen([*command, "--mode", mode, "--tokens", str(TOKENS)])
-    try:
-        for _ in range(100):
-            try:
-                stats(url)
-                break
-            except OSError:
-                time.sleep(0.05)
-        yield url
-    finally:
-        process.kill()
-        process.wait()
+    return scripted_engine("paced_engine.py", port=PORT, mode=mode, tokens=TOKENS)
 
 
 @contextmanager
@@ -66,12 +59,6 @@ def burners(number: int) -> Iterator[None]:
         for process in processes:
             process.kill()
             process.wait()
-
-
-def page(url: str, path: str) -> Any:
-    """One of the engine's own pages."""
-    with urllib.request.urlopen(f"{url}/{path}", timeout=60) as answer:
-        return json.load(answer)
 
 
 def stats(url: str) -> Any:
@@ -90,26 +77,36 @@ def bench(url: str, concurrency: int, requests: int, out: Path, batch_ms: float)
 
 
 def play_cpu(options: argparse.Namespace) -> None:
-    """The limit and ours, in turn."""
+    """The limits and ours, in turn.
+
+    The plain loop reads at once whatever is there, once with our priority and once without; the
+    batched one waits half a millisecond between two rounds of reads, as ours does.
+    """
     concurrency = int(options.concurrency.split(",")[0])
     paced = options.mode.startswith("step")
     rate = concurrency / (0.06 + TOKENS * float(options.mode[5:])) if paced else 1500.0
     requests = max(concurrency, int(options.seconds * rate))
-    ratios: list[float] = []
+    ratios: dict[str, list[float]] = {who: [] for who in BARE_LOOPS}
     with engine(options.mode) as url, tempfile.TemporaryDirectory() as folder:
         for number in range(options.rounds):
-            bare = _bare(url, concurrency, requests, options.batch_ms)
+            loops = {
+                who: _bare(url, concurrency, requests, [str(options.batch_ms / 1000 * batch), *how])
+                for who, (batch, *how) in BARE_LOOPS.items()
+            }
             ours = _ours(url, concurrency, requests, Path(folder) / "run", options.batch_ms)
-            ratios.append(ours["cpu_us_per_event"] / bare["cpu_us_per_event"])
-            for who, row in (("bare", bare), ("ours", ours)):
+            for who, row in (*loops.items(), ("load worker", ours)):
                 say({"what": "cpu", "round": number, "mode": options.mode, "who": who, **row})
-    say({"what": "cpu ratio", "mode": options.mode, "C": concurrency, "ratios": rounded(ratios)})
+            for who, row in loops.items():
+                ratios[who].append(ours["cpu_us_per_event"] / row["cpu_us_per_event"])
+    for who, values in ratios.items():
+        named = {"what": f"load worker / {who}", "mode": options.mode, "C": concurrency}
+        say({**named, "ratios": rounded(values)})
 
 
-def _bare(url: str, concurrency: int, requests: int, batch_ms: float) -> dict[str, Any]:
+def _bare(url: str, concurrency: int, requests: int, how: list[str]) -> dict[str, Any]:
     before = stats(url)
     command = [sys.executable, str(FOLDER / "bare_loop.py"), str(PORT), str(requests)]
-    command += [str(concurrency), str(batch_ms / 1000)]
+    command += [str(concurrency), *how]
     loop = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
     after = stats(url)
     events = after["events"] - before["events"]

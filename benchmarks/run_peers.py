@@ -26,17 +26,18 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from run_peers_clients import CLIENTS, TOKENS, Client, Load, python_of
-from run_peers_watch import Watch, page
+from run_peers_watch import Watch
+from scripted_engine import page, scripted_engine
 
 FOLDER = Path(__file__).parent
 PORT = 8124
+PROGRAM = "run_peers_engine.py"
 LIMIT_S = 240.0
 SPOKEN = re.compile(
     r"(?i)bottleneck|overload|saturat|event loop|\blag|client.{0,30}(slow|bound|limit)|\bcpu\b"
@@ -102,7 +103,8 @@ def run(client: Client, options: argparse.Namespace) -> dict[str, Any]:
     python = python_of(client, options.environments)
     if not Path(python).exists():
         return {"status": "not installed"}
-    with engine(options.mode) as url, tempfile.TemporaryDirectory() as folder:
+    engine = scripted_engine(PROGRAM, port=PORT, mode=options.mode, tokens=TOKENS)
+    with engine as url, tempfile.TemporaryDirectory() as folder:
         out = Path(folder)
         tokenizer = options.tokenizer.absolute()
         load = Load(url, options.concurrency, options.requests, tokenizer, out)
@@ -176,25 +178,6 @@ def truth(sent: Sequence[Any], requests: int, began_ns: int, ended_ns: int) -> d
         "start_s": (first_ns - began_ns) / 1e9,
         "end_s": (ended_ns - last_ns) / 1e9,
     }
-
-
-@contextmanager
-def engine(mode: str) -> Iterator[str]:
-    """The scripted engine, until the block ends."""
-    url = f"http://127.0.0.1:{PORT}"
-    command = [sys.executable, str(FOLDER / "run_peers_engine.py"), "--port", str(PORT)]
-    process = subprocess.Popen([*command, "--mode", mode, "--tokens", str(TOKENS)])
-    try:
-        for _ in range(100):
-            try:
-                page(url, "stats")
-                break
-            except OSError:
-                time.sleep(0.05)
-        yield url
-    finally:
-        process.kill()
-        process.wait()
 
 
 def table(options: argparse.Namespace) -> int:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
 import threading
-import time
-import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
+from scripted_engine import page
 from thread_beside import thread_beside
 
 EVERY_S = 0.1
@@ -65,19 +62,6 @@ class Watch:
             return None
         events, spent_s = (active[-1][at] - active[0][at] for at in (0, 1))
         return 1e6 * spent_s / events
-
-
-def page(url: str, path: str) -> Any:
-    """One of the engine's own pages."""
-    for last in (False, False, True):
-        try:
-            with urllib.request.urlopen(f"{url}/{path}", timeout=60) as answer:
-                return json.load(answer)
-        except OSError:
-            if last:
-                raise
-            time.sleep(0.1)
-    raise AssertionError
 
 
 def _tree(root: int) -> Iterator[tuple[int, float]]:

@@ -18,7 +18,7 @@ from exonerate.adapters.actuators.services import ServiceControl
 from exonerate.adapters.actuators.systemd_service import SystemdServices
 from exonerate.adapters.address import parse_address
 from exonerate.adapters.clock import SystemClock
-from exonerate.adapters.engines.names import counter_reader
+from exonerate.adapters.engines.names import counter_reader, engine_states
 from exonerate.adapters.http_get import get_page
 from exonerate.adapters.knob_files import KnobReading, read_knob
 from exonerate.adapters.ledger import SqlLedger, open_ledger
@@ -372,6 +372,7 @@ def _performers(deployment: Deployment) -> dict[type[Activity], Performer]:
             counter_reader(),
             metrics,
             health=health_urls(deployment),
+            states=(urls, engine_states()),
             get=page_reader(deployment),
         ),
         WatchSockets: SocketPerformer(),

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from exonerate.adapters.engines.names import counter_reader, engine_states
 from exonerate.lab.processes import Ready, answers, free_ports, start_program
 
 pytestmark = pytest.mark.engine
@@ -77,3 +78,15 @@ def test_missing_model(tmp_path: Path) -> None:
     )
     assert missing.returncode == 2
     assert "there is no model file" in missing.stderr.decode()
+
+
+def test_a_real_engine_tells_its_load_twice(engine_url: str) -> None:
+    """The gauge and the slots of llama.cpp agree, and both are made when they are asked for."""
+    states = engine_states()
+    path = states.path("llama.cpp")
+    assert path is not None
+    kind, values = counter_reader()(get(engine_url, "/metrics")[1].decode())
+    slots = states.read("llama.cpp", get(engine_url, path)[1].decode())
+    assert kind == "llama.cpp"
+    assert slots["busy_slots"] == values["running"] == 0
+    assert states.traits("llama.cpp")["state_age_s"] == 0

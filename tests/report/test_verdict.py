@@ -56,7 +56,7 @@ def test_a_boundary_names_both_sides() -> None:
     text = " ".join(verdict_text(answer).replace("│", " ").split())
     assert "boundary between edge and engine: stale-reuse" in text
     assert "after 60 s idle" in text
-    assert "change edge: 55 s and engine: > 60 s" in text
+    assert "what to change: edge: 55 s and engine: > 60 s" in text
 
 
 def test_an_odd_answer_is_shown_not_crashed_on() -> None:

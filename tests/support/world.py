@@ -124,6 +124,8 @@ class Answer:
     headers: tuple[tuple[str, str], ...] = ()
     text: str = ""
     """What the answer says, where that matters."""
+    unreadable: bool = False
+    """Whole and in order, and no event of it holds any text."""
     reaches: str | None = None
     """For silent requests: the name of the next hop if the bytes got there."""
     lost: bool = False
@@ -141,6 +143,8 @@ class Load:
     waiting: int = 0
     tokens_per_s: float = 0.0
     kv_usage: float | None = None
+    idle: bool = False
+    """Whether its scheduler counts the time as time without work."""
 
 
 Rule = Callable[[Asked], Answer]
@@ -162,6 +166,8 @@ class World:
     """What the log of a hop says of each request that entered at it."""
     starved: float = 1.0
     """How many times its processor time the control's work takes."""
+    engine_waits: float = 0.0
+    """How many times as long as it runs the engine's process waits for a processor."""
     idle_close_s: float | None = None
     """After how long every entry closes a connection on which nothing is asked."""
     idle_closes: Mapping[str, float] = field(default_factory=dict)
@@ -176,12 +182,14 @@ class World:
     """Sessions of the scene under way that failed, and in which round."""
     ports: int = 40_000
     together: dict[str, int] = field(default_factory=dict)
+    stalls: dict[str, Stall] = field(default_factory=dict)
+    """The triggers of the scene under way, by the session that they watch."""
 
     def play(self, scene: Scene) -> list[Event]:
         """Every event of one scene."""
         begin_s = self.now_s
         self.failed.clear()
-        stalls = {trigger.session: trigger for trigger in scene.triggers}
+        self.stalls = {trigger.session: trigger for trigger in scene.triggers}
         events: list[Event] = []
         sessions = [a for a in scene.activities if isinstance(a, ProbeSession)]
         ends_of: dict[str, float] = {}
@@ -190,7 +198,7 @@ class World:
         for session in sessions:
             starts_s = max([begin_s, *(ends_of[n] for n in (*session.once_over, *session.after))])
             ends_of[session.name] = self._session(
-                session, stalls.get(session.name), starts_s, events
+                session, self.stalls.get(session.name), starts_s, events
             )
         ends = list(ends_of.values())
         self.now_s = max(ends) + 0.1
@@ -247,9 +255,7 @@ class World:
             if (stall is not None and min(answer.wait_s, waited_s) > stall.after_s) or (
                 stall is not None and answer.silent
             ):
-                waited_s, given_up = self._stall(
-                    session, stall, now_s, (waited_s, given_up), events
-                )
+                waited_s, given_up = self._stall(asked, stall, now_s, (waited_s, given_up), events)
             exchange = _exchange(session, asked, answer, (now_s, waited_s, given_up, port, number))
             facts = replace(exchange.connection, closed_while_idle=closed)
             exchange = replace(exchange, connection=facts)
@@ -269,7 +275,7 @@ class World:
 
     def _stall(
         self,
-        session: ProbeSession,
+        asked: Asked,
         stall: Stall,
         begun_s: float,
         planned: tuple[float, str],
@@ -277,11 +283,17 @@ class World:
     ) -> tuple[float, str]:
         at_s = begun_s + stall.after_s
         silence_s, answered_s, all_answered = 0.0, at_s, True
+        for hop in stall.beside[-1:]:
+            beside = self.rule(replace(asked, hop=hop, begun_s=at_s))
+            silence_s, all_answered = beside.wait_s, not beside.silent
+        past = [a for a in stall.play if isinstance(a, ProbeSession) and a.hop != asked.hop]
         for activity in stall.play:
             if isinstance(activity, ProbeSession):
                 side: list[Event] = []
-                end_s = self._session(activity, None, at_s, side)
+                end_s = self._session(activity, self.stalls.get(activity.name), at_s, side)
                 events.extend(side)
+                if past and activity not in past:
+                    continue
                 silences = [exchange_from_json(e.data).longest_silence_s for e in side]
                 silence_s = max([silence_s, *silences])
                 answered_s = max(answered_s, end_s)
@@ -296,11 +308,16 @@ class World:
         return ending
 
     def _metrics(self, activity: SampleMetrics, at_s: float) -> Event:
+        loaded = self.load.running + self.load.waiting > 0
+        # What is asked of an engine that has work waits in its queue, and counts there.
+        ours = sum(h == activity.hop and b < at_s <= e for h, _, b, e, _ in self.silences)
         values = {
             "running": float(self.load.running),
-            "waiting": float(self.load.waiting),
+            "waiting": float(self.load.waiting + (ours if loaded else 0)),
             "generated_tokens": 100.0 + int(self.load.tokens_per_s * at_s),
         }
+        if self.load.idle:
+            values["idle_s"] = at_s
         if self.load.kv_usage is not None:
             values["kv_usage"] = self.load.kv_usage
         return Event(
@@ -330,8 +347,14 @@ class World:
             "echo_ms": 0.4, "work_ms": 15.0 * self.starved, "work_cpu_ms": 15.0, "load": 3.0,
             "processors": 2, "steal": 0.0,
         }  # fmt: skip
-        at = [int((begin_s + number * control.every_s) * NS) for number in range(tries)]
-        return [Event(control.name, at_ns, "control", data) for at_ns in at]
+        found = []
+        for number in range(tries):
+            run_s = 0.2 * number
+            served = {"8000": {"run_s": run_s, "wait_s": run_s * self.engine_waits}}
+            at_ns = int((begin_s + number * control.every_s) * NS)
+            told: JsonObject = {**data, "served": served}
+            found.append(Event(control.name, at_ns, "control", told))
+        return found
 
     def _rows(self, watch: WatchSockets, at_s: float) -> list[JsonObject]:
         """Our own ends of the connections to a hop on which a request waits at that moment."""
@@ -361,6 +384,7 @@ def _exchange(
     first = int((begun_s + answer.wait_s) * NS) if ok else None
     spread_ms = answer.spread_s * 1000
     arrivals = tuple(answer.wait_s * 1000 + spread_ms * i / 7 for i in range(8)) if ok else ()
+    arrivals = () if answer.unreadable else arrivals
     whole = ok and not answer.cut
     told = text_facts(answer.text if ok else "")
     return Exchange(
@@ -382,7 +406,7 @@ def _exchange(
         connected_ns=begun + int((answer.name_s + answer.handshake_s) * NS),
         written_ns=begun,
         first_byte_ns=first if ok else (ended if answer.status and given_up == "no" else None),
-        first_token_ns=first,
+        first_token_ns=first if arrivals else None,
         ended_ns=ended,
         arrivals_ms=arrivals,
         status=answer.status if given_up == "no" else None,

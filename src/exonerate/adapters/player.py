@@ -29,6 +29,14 @@ class ActivityFailed(Exception):
         self.detail: JsonObject = detail or {}
 
 
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A round that waits for longer than usual; `ended` is set when it has ended."""
+
+    round: int
+    ended: asyncio.Event
+
+
 @dataclass(slots=True)
 class Stage:
     """Where a scene is played: what performers may use."""
@@ -39,8 +47,11 @@ class Stage:
     play_more: Callable[[Sequence[Activity]], Awaitable[None]]
     start: Callable[[Awaitable[None]], None]
     events: list[Event] = field(default_factory=list)
-    silent: dict[str, asyncio.Event] = field(default_factory=dict)
-    """Hops at which a watched round waits, and what is set when that round has ended."""
+    waiting: dict[str, Waiting] = field(default_factory=dict)
+    """Watched sessions whose round waits, or has waited."""
+    unanswered: dict[str, asyncio.Event] = field(default_factory=dict)
+    """Hops at which a watched round was asked, and what is set when its first token comes, or it
+    is over."""
     failed_rounds: dict[str, int] = field(default_factory=dict)
     """Sessions that failed, and in which round."""
     turns: asyncio.Lock = field(default_factory=asyncio.Lock)

@@ -41,6 +41,19 @@ class CounterReader(Protocol):
         """The engine kind that a metrics page belongs to, and its canonical values."""
 
 
+class EngineState(Protocol):
+    """Knows what engines say of their present state beside their metrics page."""
+
+    def path(self, kind: str) -> str | None:
+        """The page at the address of an engine of this kind, if it has one."""
+
+    def read(self, kind: str, page: str) -> Mapping[str, float]:
+        """What that page says now, under canonical names."""
+
+    def traits(self, kind: str) -> Mapping[str, float]:
+        """How old what the metrics page of this kind says can be."""
+
+
 class Clock(Protocol):
     """The only source of time."""
 

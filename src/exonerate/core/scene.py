@@ -316,7 +316,8 @@ class Stall:
     With `give_up_ratio` the waiting round is given up, provisionally, once every probe among those
     activities has been answered, the rest of the world has been watched for `look_s` more, and the
     wait is longer than this many times the longest silence in a good answer; without it, only the
-    deadline of the session ends the wait.
+    deadline of the session ends the wait. `beside` names the hops whose answers while the round
+    waits are compared with, where nothing is asked for that.
     """
 
     session: str
@@ -324,6 +325,7 @@ class Stall:
     play: tuple[Activity, ...]
     give_up_ratio: float | None = None
     look_s: float = 0.0
+    beside: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

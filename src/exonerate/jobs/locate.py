@@ -10,12 +10,10 @@ from exonerate.core.case.redaction import Redactor
 from exonerate.core.case.standing import standing_interventions
 from exonerate.core.deployment.codec import deployment_to_json
 from exonerate.core.deployment.model import Deployment, Hop
-from exonerate.core.diagnosis.axes.registry import AXES
-from exonerate.core.diagnosis.axes.scenes import TRIES
-from exonerate.core.diagnosis.axes.walks import ROUNDS_MAX, WALKS_MAX
 from exonerate.core.diagnosis.facts import read_facts
-from exonerate.core.diagnosis.inquiries import next_shape, request_count, victim_scene
+from exonerate.core.diagnosis.inquiries import next_shape, victim_scene
 from exonerate.core.diagnosis.localiser import RULES, SCENES_MAX, VARIED_SCENES_MAX, decide
+from exonerate.core.diagnosis.traffic import left_out, requests_max, traffic
 from exonerate.core.json_access import object_of
 from exonerate.core.json_types import JsonObject
 from exonerate.core.ports import Ledger, Player, Progress
@@ -75,27 +73,37 @@ async def locate(
     return answer
 
 
-def planned_traffic(deployment: Deployment, *, seed: int) -> JsonObject:
+def planned_traffic(deployment: Deployment, *, seed: int, gentle: bool = False) -> JsonObject:
     """What `locate --dry-run` prints: the first scene and the most that all of them can send."""
     check_locatable(deployment)
-    shape = next_shape(read_facts(()), deployment, None)
+    shape = next_shape(read_facts(()), deployment, None, gentle=gentle)
     scene = victim_scene(deployment, shape, seed)
-    requests = request_count(scene)
     victim = deployment.victim
-    sessions_max = 2 * TRIES * len(AXES)
-    # Beside each varied session, everybody may be asked once while it waits.
-    varied = sessions_max * (victim.rounds * victim.concurrency + len(deployment.hops))
-    walked = WALKS_MAX * (ROUNDS_MAX + len(deployment.hops))
-    prompt = victim.prompt_tokens + (victim.rounds - 1) * victim.growth_tokens
+    kinds = traffic(deployment, copies_max=SCENES_MAX, gentle=gentle)
     sessions = [a for a in scene.activities if isinstance(a, ProbeSession)]
     return {
         "first_scene": scene.why,
         "sessions": [f"{s.rounds} rounds at {s.hop} ({s.url})" for s in sessions],
-        "requests_per_scene_max": requests,
-        "scenes_max": SCENES_MAX + VARIED_SCENES_MAX,
-        "requests_max": requests * SCENES_MAX + varied + walked,
-        "prompt_tokens_per_request_max": prompt,
-        "output_tokens_per_request_max": victim.max_tokens,
+        "requests_per_scene_max": max(kind.requests_max for kind in kinds),
+        "scenes_max": SCENES_MAX + VARIED_SCENES_MAX + 1,
+        "requests_max": requests_max(kinds),
+        "in_flight_max": max(kind.in_flight_max for kind in kinds),
+        "prompt_tokens_per_request_max": victim.prompt_tokens
+        + (victim.rounds - 1) * victim.growth_tokens,
+        "output_tokens_per_request_max": max(kind.output_tokens_max for kind in kinds),
+        "scenes": [
+            {
+                "kind": kind.kind,
+                "when": kind.when,
+                "scenes_max": kind.scenes_max,
+                "requests_per_scene_max": kind.requests_max,
+                "in_flight_max": kind.in_flight_max,
+                "output_tokens_per_request_max": kind.output_tokens_max,
+            }
+            for kind in kinds
+        ],
+        "gentle": gentle,
+        "gentle_leaves_out": list(left_out(deployment)),
     }
 
 

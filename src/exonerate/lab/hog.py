@@ -34,6 +34,9 @@ def _spinning_child() -> int:
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGINT})
     child = os.fork()
     if child == 0:
+        # A session of its own: the kernel may share a processor out by session (autogroups), and
+        # all of them together would then take no more than one program does.
+        os.setsid()
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM, signal.SIGINT})
         _spin(os.getppid())
     return child

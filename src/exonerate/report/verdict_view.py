@@ -36,7 +36,9 @@ _DETAIL_WORDS = {
     "prompt_tokens": "with prompts of {} tokens",
     "batch": "at batch {}",
     "peer": "towards {}",
-    "setting": "change {}",
+    "ages_s": "on connections {} s old",
+    "repeated_in_walks": "repeated by {} walk(s) of requests in a row",
+    "setting": "what to change: {}",
 }
 
 

@@ -62,6 +62,24 @@ async def server(silent_from: int) -> AsyncIterator[int]:
         yield started.sockets[0].getsockname()[1]
 
 
+@asynccontextmanager
+async def slow_server(wait_s: float) -> AsyncIterator[int]:
+    """A server that takes a while for each answer; yields its port."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            await reader.readuntil(b"\r\n\r\n")
+            await asyncio.sleep(wait_s)
+            writer.write(ANSWER)
+            await reader.read()
+        finally:
+            writer.close()
+
+    started = await asyncio.start_server(serve, "127.0.0.1", 0)
+    async with started:
+        yield started.sockets[0].getsockname()[1]
+
+
 def session(name: str, port: int, *, rounds: int, deadline_s: float = 10.0) -> ProbeSession:
     """A session without idle time."""
     prompt = PromptRecipe(seed=1, prompt_tokens=8)
@@ -143,6 +161,23 @@ def test_the_rest_of_a_comparison_is_not_played() -> None:
     assert rounds == [1, 2]
 
 
+def test_a_comparison_is_not_ahead_of_a_victim_that_waits() -> None:
+    """Nothing would be compared with its next rounds, and they would be load beside the wait."""
+
+    async def run() -> Sequence[Event]:
+        async with server(silent_from=2) as edge, server(silent_from=99) as engine:
+            victim = session("victim", edge, rounds=4, deadline_s=1.5)
+            direct = replace(session("direct", engine, rounds=9), no_longer_than=("victim",))
+            direct = replace(direct, hop="engine", think_s=0.2)
+            trigger = Stall(session="victim", after_s=0.3, play=())
+            scene = Scene(id="s", why="t", activities=(victim, direct), triggers=(trigger,))
+            return await play(scene)
+
+    events = asyncio.run(run())
+    rounds = [e.data["round"] for e in events if e.activity == "direct" and e.kind == "exchange"]
+    assert rounds == [1, 2]
+
+
 def test_without_an_answer_meanwhile_only_the_deadline_ends_the_wait() -> None:
     """When everything is silent a hang is not provisional: nothing shows what normal is."""
 
@@ -155,6 +190,24 @@ def test_without_an_answer_meanwhile_only_the_deadline_ends_the_wait() -> None:
 
     ends = {e.activity: e.data["given_up"] for e in asyncio.run(run()) if e.kind == "exchange"}
     assert ends == {"meanwhile": "deadline", "victim": "deadline"}
+
+
+def test_a_side_probe_that_hangs_is_given_up_beside_later_answers_past_its_hop() -> None:
+    """It does not wait for its deadline; without such answers it does."""
+
+    async def run(*, answers: bool) -> Sequence[Event]:
+        async with server(silent_from=1) as edge, server(silent_from=99) as engine:
+            probe = session("side", edge, rounds=1, deadline_s=2.0)
+            direct = replace(session("direct", engine, rounds=4), hop="engine", think_s=0.3)
+            trigger = Stall(
+                session="side", after_s=0.2, play=(), give_up_ratio=2.0, beside=("engine",)
+            )
+            activities = (probe, direct) if answers else (probe,)
+            return await play(Scene(id="s", why="t", activities=activities, triggers=(trigger,)))
+
+    for answers, ending in ((True, "provisional"), (False, "deadline")):
+        events = [e for e in asyncio.run(run(answers=answers)) if e.kind == "exchange"]
+        assert [e.data["given_up"] for e in events if e.activity == "side"] == [ending]
 
 
 def test_socket_counters_are_watched_as_long_as_the_session_lasts() -> None:
@@ -198,3 +251,17 @@ def test_nothing_is_asked_past_a_hop_while_the_victim_waits_there_as_well() -> N
     ended = {(e.activity, e.data["round"]): int(str(e.data["ended_ns"])) for e in events}
     assert begun["meanwhile-engine", 1] > ended["direct", 2]
     assert ended["meanwhile-engine", 1] < ended["victim", 1]
+
+
+def test_a_probe_asked_for_a_round_that_has_been_answered_is_ended() -> None:
+    """It would only hold the engine; it says nothing then."""
+
+    async def run() -> Sequence[Event]:
+        async with slow_server(0.6) as slow, server(silent_from=1) as never:
+            meanwhile = session("meanwhile", never, rounds=1, deadline_s=30.0)
+            victim = session("victim", slow, rounds=1)
+            trigger = Stall(session="victim", after_s=0.1, play=(meanwhile,), give_up_ratio=9.0)
+            return await play(Scene(id="s", why="t", activities=(victim,), triggers=(trigger,)))
+
+    ends = {e.activity: e.data["given_up"] for e in asyncio.run(run()) if e.kind == "exchange"}
+    assert ends == {"meanwhile": "interrupted", "victim": "no"}

@@ -4,12 +4,15 @@ import asyncio
 import socket
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from exonerate.adapters.clock import SystemClock
-from exonerate.adapters.performers.watching import SocketPerformer
+from exonerate.adapters.engines.names import counter_reader, engine_states
+from exonerate.adapters.performers.watching import MetricsPerformer, SocketPerformer
 from exonerate.adapters.player import ScenePlayer
-from exonerate.core.scene import Event, Scene, WatchSockets
+from exonerate.core.json_types import JsonObject
+from exonerate.core.ports import Page
+from exonerate.core.scene import Event, SampleMetrics, Scene, WatchSockets
 
 LISTEN = """
 import socket, sys
@@ -68,3 +71,52 @@ def test_a_process_that_was_started_again_is_another_one() -> None:
             process.communicate()
     owners = list(dict.fromkeys(name for names in seen for name in names))
     assert [owner.partition(":")[0] for owner in owners] == [str(p.pid) for p in processes]
+
+
+PAGES = {
+    "http://e/metrics": "sglang:num_running_reqs 1\nsglang:num_queue_reqs 4\n",
+    "http://e/v1/loads?include=core": '{"timestamp": "2026-11-30T23:00:10+00:00", "loads": '
+    '[{"timestamp": 1796079609.5, "num_running_reqs": 0, "num_waiting_reqs": 0}]}',
+}
+
+
+def readings(pages: Mapping[str, str], count: int = 2) -> tuple[list[JsonObject], list[str]]:
+    """What is read of an engine with these pages, and what was asked for."""
+    asked: list[str] = []
+
+    async def get(url: str, *, timeout_s: float) -> Page:
+        asked.append(url)
+        port = 4000 + len(asked)
+        if url not in pages:
+            return Page(404, "", local_port=port)
+        return Page(200, pages[url], local_port=port)
+
+    performer = MetricsPerformer(
+        counter_reader(),
+        {"engine": "http://e/metrics"},
+        states=({"engine": "http://e/"}, engine_states()),
+        get=get,
+    )
+    sample = SampleMetrics(name="counters@engine", hop="engine", url="", count=count, every_s=0.001)
+    player = ScenePlayer(clock=SystemClock(), performers={SampleMetrics: performer})
+    scene = Scene(id="s", why="", activities=(sample,), time_limit_s=5.0)
+    events = asyncio.run(player.play(scene, lambda _text, _fraction: None))
+    return [event.data for event in events if event.kind == "metrics"], asked
+
+
+def test_what_the_scheduler_wrote_itself_counts_instead_of_the_gauges() -> None:
+    """Its load and the age of it come from the second page; both ports are known as ours."""
+    seen, _ = readings(PAGES)
+    values = seen[0]["values"]
+    assert isinstance(values, dict)
+    assert (values["running"], values["waiting"], values["state_age_s"]) == (0, 0, 0.5)
+    assert (seen[0]["local_port"], seen[0]["state_port"]) == (4001, 4002)
+
+
+def test_a_page_that_an_engine_does_not_offer_is_asked_for_once() -> None:
+    """Older versions have none: their gauges are read on, and known to lag."""
+    seen, asked = readings({"http://e/metrics": PAGES["http://e/metrics"]}, count=3)
+    assert asked.count("http://e/v1/loads?include=core") == 1
+    values = seen[2]["values"]
+    assert isinstance(values, dict)
+    assert (values["running"], values["gauge_lag_s"]) == (1, 30)

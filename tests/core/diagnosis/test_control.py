@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from tests.support.world import Answer, Asked, Load, World, locate_in
 
 from exonerate.core.diagnosis.control import processor_wait
@@ -47,6 +48,25 @@ def test_a_fault_that_is_no_matter_of_time_is_named_on_a_starved_host_too() -> N
     broken = Answer(lost_ending=True)
     answer: Any = locate_in(World(lambda a: broken if a.hop == "edge" else Answer(), starved=15.0))
     assert [fault["class"] for fault in answer["faults"]] == ["corruption"]
+
+
+@pytest.mark.parametrize(("symptom", "told"), [("slow", True), ("hang", False)])
+def test_a_victim_that_finds_equally_slow_answers_slow_is_told_of_the_starved_host(
+    symptom: str, told: bool
+) -> None:
+    """Past every hop the same is as slow, so that only the processors tell; and only if asked."""
+    world = World(lambda _: Answer(wait_s=0.9, spread_s=1.2), engine_waits=7.0)
+    answer: Any = locate_in(world, symptom=symptom)
+    assert answer["outcome"] == "no_fault"
+    explained = answer["explanation"]
+    assert (explained is not None and explained["class"] == "host-starved") is told
+
+
+def test_a_processor_that_is_shared_fairly_explains_nothing() -> None:
+    """Half of a processor is not starvation."""
+    world = World(lambda _: Answer(wait_s=0.9, spread_s=1.2), engine_waits=1.0)
+    answer: Any = locate_in(world, symptom="slow")
+    assert (answer["outcome"], answer["explanation"]) == ("no_fault", None)
 
 
 def waits(per_try: list[tuple[float, float]]) -> str | None:

@@ -7,7 +7,7 @@ from typing import Any
 from tests.support.world import PATH
 
 from exonerate.core.deployment.parse import parse_deployment
-from exonerate.core.diagnosis.delivery import delivered, onward_delivered, pool_state
+from exonerate.core.diagnosis.delivery import answer_lost, delivered, onward_delivered, pool_state
 from exonerate.core.diagnosis.facts import Facts, Round, Session, SocketSample
 from exonerate.core.scene import ProbeSession, PromptRecipe, RequestRecipe
 from exonerate.core.wire.exchange import ConnectionFacts, Exchange
@@ -77,6 +77,23 @@ def test_a_request_that_was_taken_is_told_from_one_that_nobody_answers() -> None
     """The counter of acknowledged bytes grew by the request, or segments go out again and again."""
     assert delivered(facts([ours(500)], [ours(1500)]), session()) == "acked"
     assert delivered(facts([ours(500)], [ours(500, in_a_row=3)]), session()) == "unacked"
+
+
+def theirs(in_a_row: int = 0) -> dict[str, Any]:
+    """The edge's end of the same connection, where its kernel is ours."""
+    return {**ours(5, in_a_row), "local_port": EDGE_PORT, "peer_port": OUR_PORT}
+
+
+def test_an_answer_that_was_sent_and_lost_is_told_from_one_that_was_never_sent() -> None:
+    """The hop's end sends again and again, or it is quiet; one from elsewhere is not seen."""
+
+    def seen(*rows: dict[str, Any]) -> str | None:
+        return answer_lost(facts([ours(10)], rows), session(), DEPLOYMENT)
+
+    assert seen(ours(1010), theirs()) == "no"
+    assert seen(ours(1010), theirs(in_a_row=4)) == "yes"
+    assert seen(ours(1010), theirs(in_a_row=1)) is None
+    assert seen(ours(1010)) is None
 
 
 def test_a_single_retransmission_says_nothing() -> None:

@@ -54,6 +54,19 @@ def test_counters_that_begin_anew_show_a_restart_on_another_machine() -> None:
     assert observed(counters=[{"steps": 90.0, "running": 4.0}, {"steps": 95.0}]) is None
 
 
+@pytest.mark.parametrize(
+    ("started", "value"),
+    [([100.0, 100.2, 900.0], "restarted"), ([100.0, 100.2], None), ([900.0, 100.0, 900.0], None)],
+)
+def test_a_process_that_was_started_later_shows_a_restart(
+    started: list[float], value: str | None
+) -> None:
+    """Its page names the time of its start; two processes that answer in turn are no restart."""
+    counters = [{"started_at": at, "steps": 9.0 - n} for n, at in enumerate(started)]
+    steady = [{**row, "steps": 9.0} for row in counters]
+    assert observed(counters=steady) == value
+
+
 def test_an_engine_that_cuts_its_answers_without_a_restart_is_not_called_restarted() -> None:
     """Something ends the answers, and the process stays what it is."""
     answer: Any = locate_in(World(lambda _: Answer(cut=True)))

@@ -28,7 +28,7 @@ def states(load: Load) -> set[str]:
 @pytest.mark.parametrize(
     ("load", "state"),
     [
-        (Load(), "idle"),
+        (Load(idle=True), "idle"),
         (Load(running=9, waiting=9), "stuck"),
         (Load(running=1, waiting=12, tokens_per_s=100), "queueing"),
     ],
@@ -38,6 +38,11 @@ def test_probes_that_hang_together_do_not_hide_the_engine_from_each_other(
 ) -> None:
     """Every entry hangs at the same time, and the counters still tell."""
     assert states(load) == {state}
+
+
+def test_no_load_is_no_evidence_while_the_engine_owes_an_answer() -> None:
+    """The front end shows what a scheduler wrote that may be frozen since."""
+    assert states(Load()) == set()
 
 
 def exchange(begun_s: float, ended_s: float, *, answered: bool) -> Exchange:
@@ -53,11 +58,16 @@ def exchange(begun_s: float, ended_s: float, *, answered: bool) -> Exchange:
 
 
 def state(
-    counters: Sequence[tuple[float, float]], *, outcome: Outcome = "hang", other_s: float = 0.0
+    counters: Sequence[tuple[float, float]],
+    *,
+    outcome: Outcome = "hang",
+    other_s: float = 0.0,
+    hung_from_s: float | None = None,
 ) -> str | None:
     """The engine's state in a round from 0 to 8 s, from (running, tokens) every half second.
 
-    `other_s` is how long another request of ours, begun with it, took to be answered.
+    `other_s` is how long another request of ours, begun with it, took to be answered;
+    `hung_from_s` when one was sent that hung as well.
     """
     request = RequestRecipe(
         path="/v1/x", model="m", prompt=PromptRecipe(seed=1, prompt_tokens=9), max_tokens=4
@@ -79,9 +89,11 @@ def state(
         )
         for number, (running, tokens) in enumerate(counters)
     )  # fmt: skip
-    facts = replace(
-        read_facts(()), sessions=(session, beside) if other_s else (session,), counters=samples
-    )
+    sessions = (session, beside) if other_s else (session,)
+    if hung_from_s is not None:
+        copy = Round(exchange(hung_from_s, 9.0, answered=False), "hang")
+        sessions = (*sessions, Session("s", others, (copy,), "victim@edge"))
+    facts = replace(read_facts(()), sessions=sessions, counters=samples)
     return engine_state(facts, session, ["engine"])
 
 
@@ -90,7 +102,12 @@ def test_an_engine_that_holds_one_request_while_others_are_answered_is_holding_i
     moved = [(2.0, 10.0 * n) for n in range(4)]
     held = [(1.0, 30.0)] * 12
     assert state([*moved, *held], other_s=1.6) == "holding"
-    assert state([(1.0, 30.0)] * 16) == "stuck"
+    assert state([(0.0, 30.0), *[(1.0, 30.0)] * 15]) == "stuck"
+
+
+def test_a_load_that_was_there_before_and_never_changes_is_no_evidence() -> None:
+    """Nobody may have written it for hours: neither is the engine stuck nor is it idle."""
+    assert state([(1.0, 30.0)] * 16) is None
 
 
 def test_an_engine_that_reads_one_long_prompt_shows_it_only_at_the_end() -> None:
@@ -110,6 +127,12 @@ def test_a_reading_from_before_the_engine_counted_the_request_does_not_make_it_i
     """The first reading shows nothing, all others what it holds."""
     assert state([(0.0, 30.0), *[(2.0, 30.0)] * 15]) == "stuck"
     assert state([(0.0, 30.0)] * 16) == "idle"
+
+
+def test_a_copy_that_hangs_as_well_shows_only_as_it_comes() -> None:
+    """The engine counts its prompt once; before and after that it holds what it has."""
+    before, after = [(1.0, 30.0)] * 7, [(2.0, 42.0)] * 9
+    assert state([*before, *after], hung_from_s=3.4) == "holding"
 
 
 PAIR = """\
@@ -148,10 +171,13 @@ def test_the_leg_of_a_pair_that_holds_the_request_is_told_from_the_one_that_does
     )  # fmt: skip
     session = Session("s", plan, (Round(exchange(0.0, 8.0, answered=False), "hang"),), None)
     counters = tuple(
-        CounterSample("s", "c", hop, int(n * NS / 2), {"running": load, "generated_tokens": 7.0})
+        CounterSample(
+            "s", "c", hop, int(n * NS / 2),
+            {"running": load if n else 0.0, "generated_tokens": 7.0},
+        )
         for hop, load in (("prefill", float(prefill)), ("decode", float(decode)))
         for n in range(16)
-    )
+    )  # fmt: skip
     facts = replace(read_facts(()), sessions=(session,), counters=counters)
     seen = legs(deployment.hops[0], facts, deployment, [session])
     assert seen is not None

@@ -232,6 +232,15 @@ def test_the_plan_touches_nothing(place: Place) -> None:
     assert not (place.folder / ".exonerate").exists()
 
 
+def test_nothing_is_restarted_where_nobody_can_be_asked(place: Place) -> None:
+    """Without a terminal and without `--yes` it leaves with 2, says both ways out, and waits."""
+    status, _, err = place.run("ab", "PACE", *SMALL[:-1])
+    assert status == 2
+    assert "`--plan`" in err
+    assert "`--yes`" in err
+    assert place.paces() == []
+
+
 def test_an_unknown_knob_is_named_with_the_known_ones(place: Place) -> None:
     """A knob that is not there leaves with 2 and the names that are."""
     status, _, err = place.run("ab", "PACER", *SMALL)

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from exonerate.adapters.engines.names import counter_reader, engine_states
 from exonerate.lab.http1 import ChunkedBody, Head, response_body, take_head
 from exonerate.lab.scripted_engine.script import EngineScript, parse_script
 from exonerate.lab.scripted_engine.server import ScriptedEngine
@@ -362,5 +363,61 @@ def test_chunked_requests_are_read() -> None:
             assert answer.startswith(b"HTTP/1.1 200")
             writer.close()
         assert not ChunkedBody().done
+
+    played(work())
+
+
+async def counters_of(port: int) -> dict[str, float]:
+    """What `locate` reads of the engine: its metrics page, and its state where it has a page."""
+    kind, values = counter_reader()((await request(port, "GET /metrics"))[1].decode())
+    assert kind is not None
+    answer, page, _ = await request(port, "GET /v1/loads?include=core")
+    said = engine_states().read(kind, page.decode()) if answer and answer.status == 200 else {}
+    return {**values, **{f"state:{name}": number for name, number in said.items()}}
+
+
+def test_a_frozen_scheduler_shows_what_was_and_its_clock_stands() -> None:
+    """Its gauges stay at nothing while a client waits; only the age of its state tells."""
+    fault = {"do": {"action": "stuck", "freezes_counters": True}}
+
+    async def work() -> None:
+        async with engine(names="sglang", fault=[fault]) as port:
+            before = await counters_of(port)
+            await ask(port, wait_s=0.6)
+            frozen = await counters_of(port)
+            await asyncio.sleep(0.3)
+            later = await counters_of(port)
+            assert (frozen["running"], frozen["waiting"]) == (0, 0)
+            assert before["state:state_age_s"] < 0.2 < frozen["state:state_age_s"]
+            assert later["state:state_age_s"] > frozen["state:state_age_s"]
+            assert later["heartbeat"] == frozen["heartbeat"] > before["heartbeat"]
+
+    played(work())
+
+
+def test_gauges_that_lag_show_a_load_that_is_gone() -> None:
+    """As SGLang's do; the seconds without work and the state page tell the truth meanwhile."""
+
+    async def work() -> None:
+        async with engine(names="sglang", gauge_lag_s=60.0) as port:
+            await ask(port)
+            first = await counters_of(port)
+            await asyncio.sleep(0.3)
+            later = await counters_of(port)
+            assert first["running"] == later["running"] == 1
+            assert later["state:running"] == 0
+            assert later["idle_s"] - first["idle_s"] > 0.2
+
+    played(work())
+
+
+def test_vllm_has_no_state_page_and_names_its_start() -> None:
+    """Its names differ, and so does what it tells of itself."""
+
+    async def work() -> None:
+        async with engine(names="vllm") as port:
+            seen = await counters_of(port)
+            assert seen["started_at"] > 1.7e9
+            assert not [name for name in seen if name.startswith("state:")]
 
     played(work())

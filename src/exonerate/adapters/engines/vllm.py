@@ -11,6 +11,7 @@ SERIES = SeriesNames(
         "prompt_tokens": ("vllm:prompt_tokens_total",),
         "steps": ("vllm:iteration_tokens_total_count",),
         "requests": ("vllm:request_success_total",),
+        "started_at": ("process_start_time_seconds",),
         "kv_usage": ("vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc"),
     },
 )

@@ -11,14 +11,16 @@ from pathlib import Path
 from statistics import median
 
 from exonerate.adapters.link import USUAL, Link
-from exonerate.adapters.player import ActivityFailed, Stage, is_background, seconds_since
+from exonerate.adapters.player import ActivityFailed, Stage, Waiting, is_background, seconds_since
 from exonerate.adapters.prober import StallWatch, play_session
 from exonerate.adapters.request import victim_body
 from exonerate.adapters.turns import Turn
+from exonerate.core.instant import NS_PER_S
 from exonerate.core.scene import Activity, ProbeSession, Stall
 from exonerate.core.wire.exchange import Exchange
 from exonerate.core.wire.exchange_json import exchange_from_json, exchange_to_json
 
+BESIDE_POLL_S = 0.1
 SILENT_SHARE = 0.5
 """A round that waits this share of the stall limit already tells others that it waits."""
 
@@ -53,6 +55,8 @@ class ProbePerformer:
         run = _ProbeRun(activity, stage)
         trigger = stage.triggers.get(activity.name)
         watch = run.watch(trigger) if trigger else None
+        # A side probe's own wait is nobody else's concern.
+        watched = trigger is not None and not trigger.beside
         await play_session(
             activity,
             clock=stage.clock,
@@ -63,6 +67,8 @@ class ProbePerformer:
             link=self._links.get(activity.hop, USUAL),
             turn=Turn(stage.turns) if activity.in_turn else None,
             enough=run.enough,
+            asked=run.on_asked if watched else _nothing,
+            answered=run.on_answered if watched else _nothing,
         )
         if not run.last_was_complete:
             raise ActivityFailed("a round did not complete")
@@ -81,6 +87,7 @@ class _ProbeRun:
         self._ended_rounds: dict[int, asyncio.Event] = defaultdict(asyncio.Event)
         self.last_was_complete = False
         self._asked = False
+        self._answered = asyncio.Event()
         self.give_up = asyncio.Event()
 
     def on_exchange(self, exchange: Exchange) -> None:
@@ -92,22 +99,44 @@ class _ProbeRun:
         state = "ok" if exchange.complete else f"failed ({exchange.end})"
         self._stage.progress(f"{self._session.name} round {exchange.round}: {state}", None)
 
-    def enough(self, round_number: int) -> bool:
-        """Whether those that this session is compared with failed in that round or before."""
+    async def enough(self, round_number: int) -> bool:
+        """Whether those that this session is compared with failed in that round or before.
+
+        While one of them still waits in such a round, more of this session would only be load.
+        """
+        names = self._session.no_longer_than
+        for name in names:
+            waiting = self._stage.waiting.get(name)
+            if waiting is not None and waiting.round <= round_number:
+                await waiting.ended.wait()
         failed = self._stage.failed_rounds
-        return any(failed.get(n, math.inf) <= round_number for n in self._session.no_longer_than)
+        return any(failed.get(name, math.inf) <= round_number for name in names)
 
     def watch(self, trigger: Stall) -> StallWatch:
         """What the waiting of a round sets off."""
-        early_s = trigger.after_s * SILENT_SHARE
-        return StallWatch(((early_s, self.on_silence), (trigger.after_s, self.on_stall)))
+        due = (trigger.after_s, self.on_stall)
+        if trigger.beside:
+            # A side probe: whether others are slow is said by the victim's own shape.
+            return StallWatch((due,))
+        return StallWatch(((trigger.after_s * SILENT_SHARE, self.on_silence), due))
+
+    def on_asked(self) -> None:
+        self._answered = self._stage.unanswered[self._session.hop] = asyncio.Event()
+
+    def on_answered(self) -> None:
+        self._answered.set()
 
     def on_silence(self, round_number: int) -> None:
-        self._stage.silent[self._session.hop] = self._ended_rounds[round_number]
+        ended = self._ended_rounds[round_number]
+        waiting = Waiting(round_number, ended)
+        self._stage.waiting[self._session.name] = waiting
+        # It may have fallen silent after the first token.
+        self._stage.unanswered[self._session.hop] = ended
 
     def on_stall(self, round_number: int) -> None:
-        self.on_silence(round_number)
         trigger = self._stage.triggers[self._session.name]
+        if not trigger.beside:
+            self.on_silence(round_number)
         self._stage.emit(
             self._session.name, "stalled", {"round": round_number, "after_s": trigger.after_s}
         )
@@ -121,23 +150,39 @@ class _ProbeRun:
         watches = [activity for activity in trigger.play if is_background(activity)]
         probes = [_at_round(a, round_number) for a in trigger.play if not is_background(a)]
         async with asyncio.TaskGroup() as group:
-            watching = group.create_task(self._watch(watches))
+            watching = group.create_task(self._play(watches))
             asking = group.create_task(self._ask(trigger, probes, ended))
             await ended.wait()
             watching.cancel()
-            if not self._asked:
+            # Once it was answered, what was asked for its sake would only hold the engine.
+            if not self._asked or self.last_was_complete:
                 asking.cancel()
 
-    async def _watch(self, watches: Sequence[Activity]) -> None:
+    async def _play(self, activities: Sequence[Activity]) -> None:
         # Begun inside the task: a round may end before the task does anything.
-        await self._stage.play_more(watches)
+        await self._stage.play_more(activities)
 
     async def _ask(self, trigger: Stall, probes: Sequence[Activity], ended: asyncio.Event) -> None:
         stalled_ns = self._stage.clock.now()
-        await self._worth_asking(trigger, probes)
+        if not await self._worth_asking(trigger, probes):
+            return
         self._asked = True
-        await self._stage.play_more(probes)
-        silence_s = self._longest_silence_s(trigger)
+        here = [p for p in probes if isinstance(p, ProbeSession) and p.hop == self._session.hop]
+        past = [probe for probe in probes if probe not in here]
+        async with asyncio.TaskGroup() as group:
+            asking = group.create_task(self._play(here))
+            await self._stage.play_more(past)
+            if not past:
+                # At the innermost hop there is nothing else to compare with.
+                await asking
+            await self._give_up_in_time(trigger, stalled_ns, ended)
+
+    async def _give_up_in_time(self, trigger: Stall, stalled_ns: int, ended: asyncio.Event) -> None:
+        """End the waiting round once it has waited out of all proportion to good answers."""
+        silence_s = self._longest_silence_s(trigger, stalled_ns)
+        while silence_s is None and trigger.beside and not ended.is_set():
+            await asyncio.sleep(BESIDE_POLL_S)
+            silence_s = self._longest_silence_s(trigger, stalled_ns)
         if trigger.give_up_ratio is None or silence_s is None:
             return
         waited_s = trigger.after_s + seconds_since(self._stage.clock, stalled_ns)
@@ -147,27 +192,32 @@ class _ProbeRun:
         except TimeoutError:
             self.give_up.set()
 
-    async def _worth_asking(self, trigger: Stall, probes: Sequence[Activity]) -> None:
+    async def _worth_asking(self, trigger: Stall, probes: Sequence[Activity]) -> bool:
         """Wait while asking would only add load to an engine that is slow for everybody.
 
-        While the victim's shape waits past this hop as well, that says it already; after it was
-        answered there, this round, which may have queued behind it, gets as long again. Where
-        nothing lies past this hop, one more stall limit.
+        While the victim's shape waits past this hop as well, that says it already, be it that it
+        has just been sent. After it was answered late there, this round, which may have queued
+        behind it, gets as long again. Where nothing lies past this hop, one more stall limit; and
+        nobody is asked once the session that this one is compared with has failed: how this one
+        ends is all that is still wanted.
         """
         past = {p.hop for p in probes if isinstance(p, ProbeSession)} - {self._session.hop}
         stalled_ns = self._stage.clock.now()
         if not past and probes:
             await asyncio.sleep(trigger.after_s)
-            return
-        waits = [event for hop, event in self._stage.silent.items() if hop in past]
-        waits = [event for event in waits if not event.is_set()]
-        if waits:
-            for event in waits:
-                await event.wait()
-            if self._given_up_past(past):
-                return
-            waited_s = seconds_since(self._stage.clock, stalled_ns)
+            failed = self._stage.failed_rounds
+            return not any(name in failed for name in self._session.no_longer_than)
+        for event in self._unanswered_at(past):
+            await event.wait()
+        waited_s = seconds_since(self._stage.clock, stalled_ns)
+        if waited_s > trigger.after_s * SILENT_SHARE and not self._given_up_past(past):
             await asyncio.sleep(max(trigger.after_s, waited_s))
+        return True
+
+    def _unanswered_at(self, hops: set[str]) -> list[asyncio.Event]:
+        """What is set when the watched rounds that wait at these hops wait no longer."""
+        waits = (event for hop, event in self._stage.unanswered.items() if hop in hops)
+        return [event for event in waits if not event.is_set()]
 
     def _given_up_past(self, hops: set[str]) -> bool:
         """Whether a round at one of these hops was given up: there is no answer to queue behind."""
@@ -178,24 +228,42 @@ class _ProbeRun:
             for event in self._stage.events
         )
 
-    def _longest_silence_s(self, trigger: Stall) -> float | None:
-        """The usual longest silence in good answers to compare with; None unless all got one.
+    def _longest_silence_s(self, trigger: Stall, stalled_ns: int) -> float | None:
+        """The usual longest silence in good answers to compare with; None until there are any.
 
-        Compared is with the probes asked meanwhile, and with the victim's shape past the hop; where
-        nothing is asked meanwhile, with the rounds of the session itself that went well.
+        Compared is with the probes asked meanwhile past the hop, which must all have been answered,
+        and with the victim's shape there; at the innermost hop with those asked at it; where
+        nothing is asked meanwhile, with what was sent beside the waiting round, or else with the
+        rounds of the session itself that went well.
         """
-        asked = {a.name for a in trigger.play if isinstance(a, ProbeSession)}
-        names = asked or {self._session.name}
-        hops = {a.hop for a in trigger.play if isinstance(a, ProbeSession)} - {self._session.hop}
-        exchanges = [
-            exchange_from_json(event.data)
-            for event in self._stage.events
-            if event.kind == "exchange" and (event.activity in names or event.data["hop"] in hops)
+        probes = [a for a in trigger.play if isinstance(a, ProbeSession)]
+        past = [p for p in probes if p.hop != self._session.hop]
+        asked = {probe.name for probe in past or probes}
+        if not probes and not trigger.beside:
+            asked = {self._session.name}
+        hops = {probe.hop for probe in past}
+        begun_ns = stalled_ns - int(trigger.after_s * NS_PER_S)
+        answered = [
+            exchange
+            for exchange in self._exchanges()
+            if exchange.given_up == "no"
+            and exchange.first_token_ns is not None
+            and (
+                exchange.session in asked
+                or exchange.hop in hops
+                or (exchange.hop in trigger.beside and exchange.ended_ns > begun_ns)
+            )
         ]
-        answered = [e for e in exchanges if e.given_up == "no" and e.first_token_ns is not None]
-        if names - {e.session for e in answered}:
+        if not answered or asked - {e.session for e in answered}:
             return None
         return median(e.longest_silence_s for e in answered)
+
+    def _exchanges(self) -> list[Exchange]:
+        return [exchange_from_json(e.data) for e in self._stage.events if e.kind == "exchange"]
+
+
+def _nothing() -> None:
+    """Nobody watches this session."""
 
 
 def _at_round(activity: Activity, number: int) -> Activity:

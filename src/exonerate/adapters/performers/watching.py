@@ -14,7 +14,7 @@ from exonerate.core.diagnosis.admin_pages import read_admin_page
 from exonerate.core.diagnosis.beside import HEALTH
 from exonerate.core.instant import NS_PER_S
 from exonerate.core.json_types import Json, JsonObject
-from exonerate.core.ports import CounterReader, Page, PageReader
+from exonerate.core.ports import CounterReader, EngineState, Page, PageReader
 from exonerate.core.scene import Activity, SampleMetrics, WatchSockets
 
 METRICS_TIMEOUT_S = 2.0
@@ -27,6 +27,7 @@ class MetricsPerformer:
         read_counters: knows the series of engines.
         urls: hop name -> metrics URL as the operator wrote it.
         health: hop name -> health URL, for readings that are called so.
+        states: hop name -> its address, and what engines say there of their present state.
         get: how a page is had.
     """
 
@@ -36,11 +37,13 @@ class MetricsPerformer:
         urls: Mapping[str, str],
         *,
         health: Mapping[str, str] | None = None,
+        states: tuple[Mapping[str, str], EngineState] | None = None,
         get: PageReader = get_page,
     ) -> None:
         self._read_counters = read_counters
         self._urls = urls
         self._health = health or {}
+        self._states = states
         self._get = get
 
     async def __call__(self, activity: Activity, stage: Stage) -> None:
@@ -48,6 +51,7 @@ class MetricsPerformer:
         assert isinstance(activity, SampleMetrics)
         urls = self._health if activity.name.startswith(HEALTH) else self._urls
         url = urls.get(activity.hop, activity.url)
+        second = self._second_source(activity)
         for number in range(activity.count):
             if number > 0:
                 await asyncio.sleep(activity.every_s)
@@ -55,7 +59,16 @@ class MetricsPerformer:
             page = await self._get(url, timeout_s=METRICS_TIMEOUT_S)
             age_s = (stage.clock.now() - asked_ns) / NS_PER_S
             reading = {**self._reading(activity, page, age_s), "local_port": page.local_port}
+            if second is not None:
+                reading |= await second.beside(reading)
             stage.emit(activity.name, "metrics", reading)
+
+    def _second_source(self, activity: SampleMetrics) -> _SecondSource | None:
+        if self._states is None or activity.name.startswith(HEALTH):
+            return None
+        addresses, states = self._states
+        address = addresses.get(activity.hop)
+        return None if address is None else _SecondSource(address, states, self._get)
 
     def _reading(self, activity: SampleMetrics, page: Page, age_s: float) -> JsonObject:
         if page.status != 200:
@@ -65,6 +78,32 @@ class MetricsPerformer:
         if kind is None:
             kind, values = read_admin_page(page.text)
         return {"hop": activity.hop, "engine": kind, "values": dict(values), "took_s": age_s}
+
+
+class _SecondSource:
+    """What one engine says of its present state, beside its metrics page."""
+
+    def __init__(self, address: str, states: EngineState, get: PageReader) -> None:
+        self._address = address.rstrip("/")
+        self._states = states
+        self._get = get
+        self._absent = False
+
+    async def beside(self, reading: JsonObject) -> JsonObject:
+        """What to add to, or to change in, a reading of the metrics page."""
+        kind, values = reading.get("engine"), reading.get("values")
+        if not isinstance(kind, str) or not isinstance(values, Mapping):
+            return {}
+        found = {**values, **self._states.traits(kind)}
+        path = None if self._absent else self._states.path(kind)
+        if path is None:
+            return {"values": found}
+        page = await self._get(self._address + path, timeout_s=METRICS_TIMEOUT_S)
+        if page.status == 200:
+            found |= self._states.read(kind, page.text)
+        # A page that is not offered, or not to us, need not be asked for again.
+        self._absent = page.status is not None and page.status >= 400
+        return {"values": found, "state_port": page.local_port}
 
 
 def _loading(page: Page) -> str:

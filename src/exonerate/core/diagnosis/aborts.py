@@ -15,6 +15,7 @@ from itertools import pairwise
 from exonerate.core.deployment.model import Deployment, Hop
 from exonerate.core.deployment.topology import beyond, is_engine
 from exonerate.core.diagnosis.facts import CounterSample, Facts, Round
+from exonerate.core.diagnosis.freshness import may_be_old
 from exonerate.core.diagnosis.suspect import Observation
 from exonerate.core.instant import NS_PER_MS, NS_PER_S
 
@@ -60,7 +61,7 @@ def _after(facts: Facts, round_: Round, engines: set[str], next_ns: int | None) 
     before = [s for s in samples if s.at_ns <= round_.exchange.begun_ns]
     during = [s for s in samples if begun <= s.at_ns <= ended]
     after = [s for s in samples if ended + SETTLE_NS <= s.at_ns <= until]
-    if not during or len(after) < SAMPLES_MIN:
+    if not during or len(after) < SAMPLES_MIN or may_be_old(after):
         return None
     if min(map(_running, after)) >= max(map(_running, during)):
         return "kept"

@@ -9,7 +9,7 @@ from exonerate.core.deployment.topology import beyond, hop_named, is_engine, nex
 from exonerate.core.diagnosis.axes.covered import covered_sentence
 from exonerate.core.diagnosis.details import fault_details
 from exonerate.core.diagnosis.judgement import Judgement
-from exonerate.core.diagnosis.observables import is_victim_shaped
+from exonerate.core.diagnosis.masked import masked
 from exonerate.core.diagnosis.posterior import Rating
 from exonerate.core.diagnosis.timeline import timeline
 from exonerate.core.diagnosis.walks import walk_details
@@ -44,7 +44,10 @@ def locate_answer(
         "faults": faults,
         "explanation": explanation,
         "cleared": cleared,
-        "not_examined": list(not_examined(judgement.facts, judgement.deployment)),
+        "not_examined": [
+            *not_examined(judgement.facts, judgement.deployment),
+            *masked(found or ([judgement] if explanation is not None else [])),
+        ],
         "next": _next(judgement, outcome, found),
         "elapsed_s": round(judgement.facts.elapsed_s, 3),
         "observations": [{"id": o.id, "text": observation_text(o)} for o in observations],
@@ -81,7 +84,7 @@ def _fault(judgement: Judgement) -> JsonObject:
             **fault_details(judgement),
             **walk_details(judgement.facts, judgement.deployment, suspect_class.slug),
         },
-        "confidence": round(min(CONFIDENCE_MAX, rating.posterior), 4),
+        "confidence": round(min(CONFIDENCE_MAX, judgement.believed), 4),
         "evidence": [o.id for o in rating.predicted],
         "mechanism": suspect_class.mechanism,
         "flips": suspect_class.flips,
@@ -126,7 +129,7 @@ def _explanation(judgement: Judgement) -> JsonObject | None:
     return {
         "class": suspect_class.slug,
         "hop": judgement.top.suspect.hop,
-        "confidence": round(min(CONFIDENCE_MAX, judgement.top.posterior), 4),
+        "confidence": round(min(CONFIDENCE_MAX, judgement.believed), 4),
         "mechanism": suspect_class.mechanism,
         "evidence": [o.id for o in judgement.top.predicted],
     }
@@ -152,7 +155,7 @@ def _cleared(judgement: Judgement, outcome: str) -> list[Json]:
 
 
 def _why_cleared(judgement: Judgement, hop: Hop, outcome: str) -> str | None:
-    sessions = [s for s in judgement.facts.sessions if s.hop == hop.name and is_victim_shaped(s)]
+    sessions = [s for s in judgement.facts.sessions if s.hop == hop.name and s.victim_shaped]
     good = [s for s in sessions if s.failed is None]
     rounds = sum(len(s.rounds) for s in good)
     if outcome == "no_fault" and judgement.top.suspect.suspect_class.slug != "healthy":

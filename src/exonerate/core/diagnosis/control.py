@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from statistics import median
 
@@ -16,7 +17,8 @@ ECHO_MS_SLOW = 500.0
 WORK_RATIO_SLOW = 10.0
 """Work that gets less than a tenth of a processor; beside as many others as there are processors,
 it gets half of one. An engine that computes on every processor itself must not look like it."""
-WAIT_RATIO_STARVED = 2.0
+WAIT_RATIO_STARVED = 3.0
+"""It gets less than a quarter of the processor time that it could use."""
 BUSY_S_MIN = 0.3
 """Tries are a second apart: a process that wanted less than this of it was mostly idle."""
 STARVED_SHARE_MIN = 0.6
@@ -59,6 +61,22 @@ def processor_wait(hop: Hop, facts: Facts) -> Observation | None:
     ratio = sum(wait for _, wait in starved) / max(sum(run for run, _ in starved), 0.001)
     text = f"its processes waited {ratio:.0f} times as long as they ran"
     return Observation(hop.name, "processor-wait", "starved", len(starved), len(busy), text)
+
+
+def starved_path(
+    seen: Sequence[Observation], stated: Sequence[Observation]
+) -> Iterator[Observation]:
+    """That slowness is complained of where a hop is starved: every answer is slow, and as slow.
+
+    A comparison of entries shows nothing then, and without the complaint nobody would mind.
+    """
+    starved = [o for o in seen if (o.observable, o.value) == ("processor-wait", "starved")]
+    for complaint in stated:
+        if starved and (complaint.observable, complaint.value) == ("complaint", "slow"):
+            worst = max(starved, key=lambda o: o.times)
+            times = worst.times
+            text = f"{worst.hop}: {worst.text}"
+            yield Observation(complaint.hop, "starved-path", "yes", times, times, text)
 
 
 def _ratio(sample: ControlSample) -> float:

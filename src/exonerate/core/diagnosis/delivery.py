@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from exonerate.core.deployment.model import Deployment, Hop
-from exonerate.core.deployment.topology import next_hops
+from exonerate.core.deployment.topology import hop_named, next_hops
 from exonerate.core.diagnosis.carried import REQUEST_BYTES_FRACTION, hop_port, number_of
 from exonerate.core.diagnosis.facts import Facts, Round, Session, SocketSample
 from exonerate.core.json_types import JsonObject
@@ -40,6 +40,29 @@ def delivered(facts: Facts, session: Session) -> str | None:
     more = number_of(during[-1].get("sent_bytes")) - base
     whole = more >= REQUEST_BYTES_FRACTION * round_.exchange.request_bytes
     return "acked" if whole and not _unanswered(during[-1]) else None
+
+
+def answer_lost(facts: Facts, session: Session, deployment: Deployment) -> str | None:
+    """`yes` where the hop's end of our connection sends and nobody answers, `no` where it is quiet.
+
+    Only where the hop's kernel is this host's, so that its end shows as well as ours.
+    """
+    round_ = session.waiting
+    ours = None if round_ is None else round_.exchange.connection.local_port
+    if round_ is None or round_.outcome != "hang" or ours is None:
+        return None
+    samples = _between(facts.sockets.get((session.scene, session.hop), ()), round_)[-LAST_ROWS:]
+    port = hop_port(hop_named(deployment, session.hop))
+    theirs = [
+        row
+        for row in _of_port(samples, port)
+        if row["peer_port"] == ours and row["state"] == "ESTABLISHED"
+    ]
+    if len(theirs) < LAST_ROWS:
+        return None
+    if all(_unanswered(row) for row in theirs):
+        return "yes"
+    return "no" if not any(number_of(row.get("in_a_row")) for row in theirs) else None
 
 
 def onward_delivered(

@@ -11,6 +11,7 @@ from statistics import median
 
 from exonerate.core.diagnosis.axes.points import Bracket, brackets, points_of
 from exonerate.core.diagnosis.axes.refining import CAUSES, REFINED
+from exonerate.core.diagnosis.axes.walks import repeats_in_walks
 from exonerate.core.diagnosis.connecting import connecting_times
 from exonerate.core.diagnosis.dependence import Border, closing_border, idle_border, size_border
 from exonerate.core.diagnosis.endings import BEAT_TOLERANCE_S, beat_of, longest_silence_s, silence_s
@@ -54,6 +55,9 @@ def fault_details(judgement: Judgement) -> JsonObject:
         details.update(_request_number(judgement.facts, suspect.hop))
     if suspect_class.slug in REFINED:
         details.update(_dependence(judgement))
+        walked = repeats_in_walks(judgement.facts, suspect.hop)
+        if walked:
+            details["repeated_in_walks"] = walked
     if "ended-after" in suspect_class.predicts:
         details.update(_times(judgement.facts, suspect_class.slug))
     if suspect_class.layer in ("network", "boundary"):

@@ -14,11 +14,16 @@ REPEATS_MIN = 3
 """Fewer failures show no regularity."""
 SILENCE_S_MIN = 0.4
 """A shorter pause before the end is the pace of the tokens, not a silence."""
+SILENCE_SHARE = 0.5
+"""A silence that is not half as long sets off no timer, however roughly it is measured."""
 AT_ONCE_S, REFUSED_AT_ONCE_S = 0.3, 0.9
 """An error answer takes its own time to be made; timers of boxes are set in whole seconds."""
 TOLERANCE_S, TOLERANCE_SHARE = 0.25, 0.08
+TIMED_OUT = frozenset({"cut", "no-answer", "server-error"})
+"""What the running out of a box's timer looks like to its client."""
 BEATS_MIN, BEAT_PARTS_MAX = 4, 3
 BEAT_TOLERANCE_S, PERIOD_S_MIN = 0.15, 2.0
+TIMEOUTS = frozenset({504, 408})
 _SAID = {504: "timeout", 408: "timeout", 503: "unavailable", 502: "bad-gateway"}
 TRANSPORT_DEFECTS = frozenset(
     {"invalid-utf8", "invalid-json", "framing-in-body", "duplicated-event", "text-after-finish",
@@ -75,9 +80,11 @@ def ended_after(rounds: Sequence[Round]) -> str | None:
     """
     if len(rounds) < REPEATS_MIN:
         return None
-    totals = [round_.total_s for round_ in rounds]
+    totals = _totals(rounds)
     silences = [silence_s(round_) for round_ in rounds]
-    refusals = all((round_.exchange.status or 0) >= 400 for round_ in rounds)
+    statuses = {round_.exchange.status or 0 for round_ in rounds}
+    # Who says that it took too long has waited, however short its patience.
+    refusals = min(statuses) >= 400 and not statuses <= TIMEOUTS
     if median(totals) < (REFUSED_AT_ONCE_S if refusals else AT_ONCE_S):
         return "at-once"
     if median(silences) >= SILENCE_S_MIN and _alike(silences):
@@ -85,18 +92,52 @@ def ended_after(rounds: Sequence[Round]) -> str | None:
     return "constant-total" if _alike(totals) else "varying"
 
 
-def ended_after_at(hop: str, through: Sequence[Session]) -> str | None:
+def ended_after_at(
+    hop: str, through: Sequence[Session], past: Sequence[Session] = ()
+) -> str | None:
     """What the endings have in common, where they are met first if there are enough.
 
     A hop further out may hold an answer back, so that a silence looks like a total time there.
+    `past` are sessions past the hop: a timer of silence does not go off where nobody is silent.
     """
     bad = [s.failed for s in through if s.failed is not None]
     own = [s.failed for s in through if s.failed is not None and s.hop == hop]
-    if len(own) >= REPEATS_MIN:
-        return ended_after(own)
-    value = ended_after(bad)
+    rounds = own if len(own) >= REPEATS_MIN else bad
+    value = ended_after(rounds)
+    if value == "constant-silence" and _nobody_is_so_silent(rounds, past):
+        # A box may drain a connection for a while after it has ended the answer.
+        flowing = all(round_.exchange.first_token_ns is not None for round_ in rounds)
+        return "constant-total" if flowing and _alike(_totals(rounds)) else "own-silence"
     silent = any(silence_s(round_) >= SILENCE_S_MIN for round_ in own)
-    return None if silent and value == "constant-total" else value
+    return None if rounds is bad and silent and value == "constant-total" else value
+
+
+def _nobody_is_so_silent(bad: Sequence[Round], past: Sequence[Session]) -> bool:
+    """Whether enough answers past the hop were whole, and none of them paused nearly as long."""
+    whole = [r for s in past for r in s.rounds if r.outcome in ("ok", "slow")]
+    if len(whole) < REPEATS_MIN:
+        return False
+    limit = SILENCE_SHARE * median(silence_s(round_) for round_ in bad)
+    return max(map(longest_silence_s, whole)) < limit
+
+
+def _totals(rounds: Sequence[Round]) -> list[float]:
+    return [round_.total_s for round_ in rounds]
+
+
+def one_ending(sessions: Sequence[Session], symptoms: Sequence[str]) -> list[str]:
+    """The symptoms again; one of them where the same timer ended all that failed.
+
+    A box whose timer runs out says so with a status of 5xx, or closes, as the head of the answer
+    has passed it or not. What ended after the same silence was ended by the same thing.
+    """
+    bad = [s.failed for s in sessions if s.failed is not None]
+    kinds = {r.outcome for r in bad}
+    ended = [silence_s(r) for r in bad if ended_by(r) == "hop"]
+    mixed = "server-error" in kinds and len(kinds) > 1 and kinds <= TIMED_OUT
+    if not mixed or len(ended) < len(bad) or min(ended) < REFUSED_AT_ONCE_S or not _alike(ended):
+        return list(symptoms)
+    return ["cut" if symptom in TIMED_OUT else symptom for symptom in symptoms]
 
 
 def beat_of(rounds: Sequence[Round]) -> float | None:
@@ -108,6 +149,9 @@ def beat_of(rounds: Sequence[Round]) -> float | None:
     """
     times = sorted(round_.exchange.ended_ns / NS_PER_S for round_ in rounds)
     if len(times) < BEATS_MIN:
+        return None
+    if _alike([round_.total_s for round_ in rounds]):
+        # A timer ends our evenly spaced requests as evenly.
         return None
     gaps = [later - earlier for earlier, later in pairwise(times)]
     real = [gap for gap in gaps if gap > 2 * BEAT_TOLERANCE_S]

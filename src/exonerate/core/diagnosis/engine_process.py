@@ -1,8 +1,9 @@
 """Whether an engine's process was replaced or is down, and whether its counters began anew.
 
 A cut answer says nothing about why it was cut. A restart shows in the identity of the process that
-listens, in counters that fall (they only ever rise while a process lives), or in a port that
-nobody listens on.
+listens, in the time at which it says that it was started, in counters that fall (they only ever
+rise while a process lives), or in a port that nobody listens on. Where several processes answer in
+turn under one address, neither counters nor times say anything.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from exonerate.core.deployment.model import Hop
 from exonerate.core.diagnosis.facts import CounterSample, Facts
 from exonerate.core.diagnosis.suspect import Observation
 
+STARTED_LATER_S = 1.0
 RISING = ("generated_tokens", "prompt_tokens", "steps", "requests")
 """Counters that never fall in the life of a process."""
 
@@ -53,10 +55,15 @@ def _replaced(hop: Hop, facts: Facts) -> int:
 
 
 def _begun_anew(hop: Hop, facts: Facts) -> int:
-    """How often a counter fell from one reading to the next."""
+    """How often a counter fell, or the process became a younger one, between two readings."""
     samples = [s for s in facts.counters if s.hop == hop.name and s.values is not None]
     ordered = sorted(samples, key=lambda s: s.at_ns)
-    return sum(_fell(_values(before), _values(after)) for before, after in pairwise(ordered))
+    started = [started_at for s in ordered if (started_at := _values(s).get("started_at"))]
+    if any(after < before for before, after in pairwise(started)):
+        return 0
+    younger = sum(after - before >= STARTED_LATER_S for before, after in pairwise(started))
+    fell = sum(_fell(_values(before), _values(after)) for before, after in pairwise(ordered))
+    return max(younger, fell)
 
 
 def _fell(before: Mapping[str, float], after: Mapping[str, float]) -> bool:

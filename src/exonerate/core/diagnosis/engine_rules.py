@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from exonerate.core.deployment.topology import probeable
+from exonerate.core.deployment.topology import next_hops, probeable
 from exonerate.core.diagnosis.axes.load import LOAD
 from exonerate.core.diagnosis.axes.scenes import Inquiry, axis_scene
 from exonerate.core.diagnosis.judgement import Judgement
@@ -42,8 +42,12 @@ def edge_scene(judgement: Judgement, seed: int) -> Scene | None:
 
 def pair_proves(judgement: Judgement) -> bool:
     """The legs of a pair part while other requests pass: there is no bypass, each leg is seen."""
-    return judgement.top_is("half-pair") and all(
-        judgement.times(name) >= TIMES_MIN for name in ("legs", "request-left", "fresh-meanwhile")
+    if not judgement.top_is("half-pair"):
+        return False
+    passed = [judgement.observed(name) for name in ("fresh-meanwhile", "small-meanwhile")]
+    others_pass = any(o is not None and o.value == "ok" and o.times >= TIMES_MIN for o in passed)
+    return others_pass and all(
+        judgement.times(name) >= TIMES_MIN for name in ("legs", "request-left")
     )
 
 
@@ -59,6 +63,24 @@ def queue_proves(judgement: Judgement) -> bool:
         return False
     times = min(left.times, behind.times)
     return (left.value, behind.value) == (wanted, "more") and times >= TIMES_MIN
+
+
+def copies_prove(judgement: Judgement) -> bool:
+    """Requests of ours were seen to go on several times, and to wait behind the box together.
+
+    The copies keep the engine from everybody, so that a bypass helps nobody. A pair of prefill and
+    decode engines gets each request twice by right.
+    """
+    if not judgement.top_is("retry-multiplication"):
+        return False
+    nexts = next_hops(judgement.deployment, judgement.top.suspect.hop)
+    if any(hop.role in ("prefill", "decode") for hop in nexts):
+        return False
+    copies, behind = judgement.observed("request-copies"), judgement.observed("requests-behind")
+    if copies is None or behind is None:
+        return False
+    seen = (copies.value, behind.value) == ("several", "more")
+    return seen and min(copies.times, behind.times) >= TIMES_MIN
 
 
 def crowd_proves(judgement: Judgement) -> bool:

@@ -42,6 +42,23 @@ def upstream_face(
     return Observation(hop.name, "upstream-face", "seen", 1, 1) if seen else None
 
 
+def request_copies(
+    hop: Hop, facts: Facts, deployment: Deployment, through: Sequence[Session]
+) -> Observation | None:
+    """Over how many connections the requests went on that were late or failed.
+
+    A box may send a request again only once the engine is late, so that each round is looked at.
+    """
+    late = [(s, r) for s in through for r in s.rounds if r.outcome not in ("ok", "unfinished")]
+    found = (passage_of(facts, session, round_, hop, deployment) for session, round_ in late)
+    gone = [p for p in found if p is not None and p.left != "no" and not p.crowded]
+    several = sum(p.copies > 1 for p in gone)
+    if not gone:
+        return None
+    value, times = ("several", several) if several else ("one", len(gone))
+    return Observation(hop.name, "request-copies", value, times, len(gone))
+
+
 def blames_next(
     facts: Facts, session: Session, round_: Round, hop: Hop, deployment: Deployment
 ) -> bool:

@@ -20,6 +20,7 @@ from exonerate.core.case.records import Record
 from exonerate.core.diagnosis.beside import Beside, is_health, read_beside
 from exonerate.core.diagnosis.sense import FOREIGN, GARBLED, garbled, loops, with_text_defects
 from exonerate.core.instant import seconds_between
+from exonerate.core.json_access import number_at
 from exonerate.core.json_types import JsonObject
 from exonerate.core.scene import Event, ProbeSession, Scene
 from exonerate.core.scene_json import event_from_json, scene_from_json
@@ -110,6 +111,8 @@ class CounterSample:
     hop: str
     at_ns: int
     values: Mapping[str, float] | None
+    age_s: float = 0.0
+    """How long the page took: what it says can be that much older than its stamp."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,16 +308,18 @@ def _counters(scene: str, events: Sequence[Event]) -> list[CounterSample]:
             else None
         )
         hop = str(event.data["hop"])
-        found.append(CounterSample(scene, event.activity, hop, event.at_ns, numbers))
+        age_s = number_at(event.data, "took_s") or 0.0
+        found.append(CounterSample(scene, event.activity, hop, event.at_ns, numbers, age_s))
     return found
 
 
 def _page_ports(events: Sequence[Event]) -> Iterator[int]:
-    """Local ports over which metrics pages were read."""
+    """Local ports over which metrics pages, and those of an engine's state, were read."""
     for event in events:
-        port = event.data.get("local_port") if event.kind == "metrics" else None
-        if isinstance(port, int):
-            yield port
+        for name in ("local_port", "state_port") if event.kind == "metrics" else ():
+            port = event.data.get(name)
+            if isinstance(port, int):
+                yield port
 
 
 def _controls(scene: str, events: Sequence[Event]) -> Iterator[ControlSample]:

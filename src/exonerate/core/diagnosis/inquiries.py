@@ -13,9 +13,17 @@ from urllib.parse import urlsplit
 
 from exonerate.core.deployment.model import Deployment, Hop
 from exonerate.core.deployment.topology import before, beyond, hop_port, is_engine, probeable
+from exonerate.core.diagnosis.carried import answer_held
 from exonerate.core.diagnosis.facts import Facts
-from exonerate.core.diagnosis.observables import is_victim_shaped
-from exonerate.core.diagnosis.pacing import start_offset_s, telling_think_s, think_factor
+from exonerate.core.diagnosis.observables import symptom, victim_sessions
+from exonerate.core.diagnosis.pacing import (
+    late_inside,
+    start_offset_s,
+    telling_think_s,
+    think_factor,
+)
+from exonerate.core.diagnosis.stalls import Patience, patience_of, stall_beside, stalls_of
+from exonerate.core.diagnosis.streaming import innermost, misshapen_at_once
 from exonerate.core.diagnosis.surroundings import watches
 from exonerate.core.scene import (
     Activity,
@@ -25,19 +33,9 @@ from exonerate.core.scene import (
     RequestRecipe,
     SampleMetrics,
     Scene,
-    Stall,
     WatchSockets,
 )
 
-STALL_S_MIN = 1.0
-FIRST_STALL_S = 1.5
-"""Before any answer was timed, a wait this long makes the triggers look around."""
-STALL_RATIO = 4.0
-"""Later, a wait counts as a stall from this many times the slowest good answer past the hop."""
-GIVE_UP_RATIO = 20.0
-"""A hang is provisional once it exceeds this many times the longest silence of a direct answer."""
-LOOK_S = 1.0
-"""Counters are watched this long after the last probe was answered, so that they can be flat."""
 COUNTER_SAMPLES_MAX = 2000
 COUNTER_PERIOD_S = 0.25
 GENTLE_PERIOD_S = 1.0
@@ -46,7 +44,9 @@ WATCH_FIRST_S = 0.25
 """The sockets are read before the first request, so that its bytes can be told from older ones."""
 SOCKET_SAMPLES_MAX = 2000
 CONTROL_TRIES_MAX = 200
-CONTENT_ROUNDS = 3
+ROUNDS_OF_A_SHAPE = 2
+"""Enough to see once more that answers come in bursts, where the very first one did."""
+CONTENT_ROUNDS, CONTENT_ROUNDS_BRIEF = 3, 2
 ABORT_TOKENS = 600
 ABORT_ROUNDS, ABORT_ROUNDS_AT_ENGINE = 4, 2
 ABORT_AFTER_S, ABORT_PAUSE_S = 1.0, 1.7
@@ -63,7 +63,7 @@ class Shape:
     number: int
     """1 for the first scene of the run."""
     rounds: int
-    stall_s: float
+    patience: Patience
     fresh_session_at: str | None
     fresh_rounds: int
     gentle: bool = False
@@ -72,44 +72,89 @@ class Shape:
     think_factor: float = 1.0
     """How long the silence between rounds is, as a share of the victim's."""
     start_s: float = WATCH_FIRST_S
+    entry_only: bool = False
+    """Whether to ask only at the entry of the whole path."""
+    inside_first: bool = False
+    """Ask the innermost hop first, so that what is broken off further out stands behind it."""
 
 
 def next_shape(
     facts: Facts, deployment: Deployment, fresh_session_at: str | None, *, gentle: bool = False
 ) -> Shape:
     """The victim's shape, shortened to what is known to fail, with a stall limit that fits."""
-    numbers = [
-        s.failed.exchange.connection.request_number
-        for s in facts.sessions
-        if is_victim_shaped(s) and s.failed is not None
-    ]
-    failing = max(numbers, default=0)
     number = len(facts.scenes) + 1
-    victim = deployment.victim
-    rounds = min(victim.rounds, failing + 1) if failing else victim.rounds
+    failing = _failing_request(facts)
     return Shape(
         number=number,
-        rounds=max(1, rounds),
-        stall_s=stall_limit_s(facts),
+        rounds=max(1, min(deployment.victim.rounds, _rounds_to_fail(facts, deployment))),
+        patience=patience_of(facts, deployment),
         fresh_session_at=fresh_session_at,
-        fresh_rounds=2 * failing + 1 if failing else victim.rounds,
+        fresh_rounds=2 * failing + 1 if failing else deployment.victim.rounds,
         gentle=gentle,
         think_s=telling_think_s(facts, deployment),
-        think_factor=think_factor(facts, deployment, number),
+        think_factor=think_factor(facts, deployment),
         start_s=WATCH_FIRST_S + start_offset_s(facts, number),
+        entry_only=_all_went_well(facts, deployment),
+        inside_first=late_inside(facts),
     )
 
 
+def _all_went_well(facts: Facts, deployment: Deployment) -> bool:
+    """Whether no session so far has shown anything: the places behind the entry are sound."""
+    copies = [s for s in facts.sessions if s.victim_shaped and s.conclusive]
+    reference = innermost(copies, deployment)
+    return bool(copies) and all(symptom(session, reference) == "ok" for session in copies)
+
+
+def _failing_request(facts: Facts) -> int:
+    """The latest request of a connection that a copy of the victim failed at; 0 if none did."""
+    failing = (s.failed for s in facts.sessions if s.victim_shaped)
+    return max((f.exchange.connection.request_number for f in failing if f), default=0)
+
+
+def _rounds_to_fail(facts: Facts, deployment: Deployment) -> int:
+    """How many rounds are enough to see again what was seen; all where it is not known."""
+    failing = _failing_request(facts)
+    if failing:
+        return failing + 1
+    entries = filter(probeable, deployment.hops)
+    at_once = any(_misshapen_at_once(facts, deployment, entry) for entry in entries)
+    return ROUNDS_OF_A_SHAPE if at_once else deployment.victim.rounds
+
+
+def _misshapen_at_once(facts: Facts, deployment: Deployment, entry: Hop) -> bool:
+    """Whether a wrong shape in time shows from the first round on, and all else that tells of it.
+
+    That is whether the answer's bytes were held at the hop, where its sockets can be read.
+    """
+    sessions = victim_sessions(facts, [entry])
+    past = filter(probeable, beyond(deployment, entry.name))
+    if not misshapen_at_once(sessions, innermost(victim_sessions(facts, past), deployment)):
+        return False
+    unseen = all(sample.rows is None for samples in facts.sockets.values() for sample in samples)
+    held = (answer_held(facts, session, entry, deployment) for session in sessions)
+    return unseen or any(value is not None for value in held)
+
+
 def victim_scene(deployment: Deployment, shape: Shape, seed: int) -> Scene:
-    """The victim's session at every hop at once, with everything watched meanwhile."""
+    """The victim's session at all hops at once, or at the entry, with everything watched."""
     hops = [hop for hop in deployment.hops if probeable(hop)]
-    sessions = [victim_session(deployment, hop, shape, seed) for hop in hops]
+    if shape.entry_only:
+        hops = hops[:1]
+    # Turns are taken in this order.
+    asked = reversed(hops) if shape.inside_first else hops
+    sessions = [victim_session(deployment, hop, shape, seed) for hop in asked]
     watched: list[Activity] = [
         *(watch_of(hop) for hop in deployment.hops),
         *counters_of(deployment, shape),
     ]
     extra = _fresh_session(deployment, shape, seed)
-    triggers = [stall_of(deployment, session, shape) for session in sessions]
+    triggers = [
+        trigger
+        for session in sessions
+        for trigger in stalls_of(deployment, session, shape.patience, gentle=shape.gentle)
+    ]
+    triggers.extend(stall_beside(deployment, session, shape.patience) for session in extra)
     victim = deployment.victim
     rounds = max(shape.rounds, shape.fresh_rounds if extra else 0)
     return Scene(
@@ -166,8 +211,12 @@ def abort_scene(deployment: Deployment, number: int, seed: int, *, brief: bool =
     )
 
 
-def content_scene(deployment: Deployment, number: int, seed: int) -> Scene:
-    """The same questions at every hop, and twice at the innermost, to compare what they say."""
+def content_scene(deployment: Deployment, number: int, seed: int, *, brief: bool = False) -> Scene:
+    """The same questions at every hop, and twice at the innermost, to compare what they say.
+
+    `brief`: fewer of them, where nothing but care asks for it.
+    """
+    rounds = CONTENT_ROUNDS_BRIEF if brief else CONTENT_ROUNDS
     hops = [hop for hop in deployment.hops if probeable(hop)]
     # The first to ask fills the prefix cache, and a cached prefix rounds in its own way.
     asked = [(f"warm@{hops[-1].name}", hops[-1])]
@@ -180,7 +229,7 @@ def content_scene(deployment: Deployment, number: int, seed: int) -> Scene:
             hop=hop.name,
             url=hop.url,
             request=request,
-            rounds=CONTENT_ROUNDS,
+            rounds=rounds,
             connection=deployment.victim.connection,
             think_s=0.0,
             deadline_s=deployment.victim.deadline_s,
@@ -194,7 +243,7 @@ def content_scene(deployment: Deployment, number: int, seed: int) -> Scene:
         id=f"content-{number}",
         why="ask the same questions at every hop, and compare the texts",
         activities=(*(watch_of(hop) for hop in deployment.hops), *watches(deployment), *sessions),
-        time_limit_s=len(asked) * CONTENT_ROUNDS * deployment.victim.deadline_s + 10.0,
+        time_limit_s=len(asked) * rounds * deployment.victim.deadline_s + 10.0,
     )
 
 
@@ -217,15 +266,9 @@ def _abort(
     )
 
 
-def request_count(scene: Scene) -> int:
-    """How many requests a scene can send at the most, its triggers included."""
-    probes = [a for a in scene.activities if isinstance(a, ProbeSession)]
-    side = [a for t in scene.triggers for a in t.play if isinstance(a, ProbeSession)]
-    return sum(probe.rounds for probe in [*probes, *side])
-
-
 def _why(shape: Shape) -> str:
-    text = f"send {shape.rounds} rounds as the victim does, at every hop at once"
+    where = "at the entry" if shape.entry_only else "at every hop at once"
+    text = f"send {shape.rounds} rounds as the victim does, {where}"
     if shape.fresh_session_at:
         text += f"; and {shape.fresh_rounds} through {shape.fresh_session_at} on new connections"
     return text
@@ -340,47 +383,3 @@ def counters_of(deployment: Deployment, shape: Shape) -> list[SampleMetrics]:
         for hop in deployment.hops
         if hop.metrics is not None
     ]
-
-
-def stall_of(deployment: Deployment, session: ProbeSession, shape: Shape) -> Stall:
-    """Whom to ask and what to read while a round of this session waits."""
-    place = session.hop if session.name.startswith("victim@") else session.name
-    own = next(hop for hop in deployment.hops if hop.name == session.hop)
-    past = [hop for hop in beyond(deployment, own.name) if probeable(hop)]
-    asked = [own] if shape.gentle else [own, *past]
-    probes: list[Activity] = [
-        ProbeSession(
-            name=f"meanwhile@{hop.name}/{place}",
-            hop=hop.name,
-            url=hop.url,
-            # The very request that waits: the performer gives it the number of its round.
-            request=session.request,
-            rounds=1,
-            connection="fresh",
-            in_turn=True,
-            think_s=0.0,
-            deadline_s=deployment.victim.deadline_s,
-        )
-        for hop in asked
-    ]
-    return Stall(
-        session=session.name,
-        after_s=shape.stall_s,
-        play=tuple(probes),
-        give_up_ratio=GIVE_UP_RATIO,
-        look_s=LOOK_S,
-    )
-
-
-def stall_limit_s(facts: Facts) -> float:
-    """How long a wait is longer than any good one so far, by far."""
-    waits = [
-        round_.wait_s
-        for session in facts.sessions
-        if is_victim_shaped(session) and session.failed is None
-        for round_ in session.rounds
-        if round_.outcome == "ok"
-    ]
-    if not waits:
-        return FIRST_STALL_S
-    return max(STALL_S_MIN, STALL_RATIO * max(waits))

@@ -10,10 +10,12 @@ from exonerate.core.deployment.model import Deployment
 from exonerate.core.deployment.topology import entry_hop
 from exonerate.core.diagnosis.axes.observed import flips
 from exonerate.core.diagnosis.catalogue.registry import suspects_of
+from exonerate.core.diagnosis.control import starved_path
 from exonerate.core.diagnosis.facts import Facts, read_facts
-from exonerate.core.diagnosis.observables import COMPLAINTS, observations
+from exonerate.core.diagnosis.observables import observations
 from exonerate.core.diagnosis.posterior import Rating, rate
-from exonerate.core.diagnosis.suspect import Observation
+from exonerate.core.diagnosis.suspect import Observation, Suspect
+from exonerate.core.diagnosis.vocabulary import COMPLAINTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,16 @@ class Judgement:
         """The most believable suspect."""
         return self.ratings[0]
 
+    @property
+    def believed(self) -> float:
+        """The posterior of what the most believable suspect accuses, by all ways to have done it.
+
+        Variants of one class at one hop differ in what shows them, not in who is to blame; and an
+        explanation that blames nobody is the same whichever hop shows it.
+        """
+        top = self.top.suspect
+        return sum(r.posterior for r in self.ratings if _says_the_same(r.suspect, top))
+
     def top_is(self, slug: str) -> bool:
         """Whether the most believable suspect is of that class."""
         return self.top.suspect.suspect_class.slug == slug
@@ -47,6 +59,12 @@ class Judgement:
         """How often that was seen."""
         seen = self.observed(name)
         return seen.times if seen is not None else 0
+
+
+def _says_the_same(one: Suspect, other: Suspect) -> bool:
+    if one.suspect_class.is_fault or other.suspect_class.is_fault:
+        return one.id == other.id
+    return one.suspect_class.slug == other.suspect_class.slug
 
 
 def _complaint(records: Sequence[Record], deployment: Deployment) -> list[Observation]:
@@ -68,6 +86,7 @@ def judge_facts(
     facts: Facts, deployment: Deployment, stated: Sequence[Observation] = ()
 ) -> Judgement:
     """What these facts, and what the operator stated, say about the suspects."""
-    seen = [*observations(facts, deployment), *flips(facts, deployment), *stated]
+    observed = observations(facts, deployment)
+    seen = [*observed, *flips(facts, deployment), *stated, *starved_path(observed, stated)]
     ratings, none = rate(suspects_of(deployment), seen)
     return Judgement(facts, deployment, tuple(seen), tuple(ratings), none, tuple(stated))

@@ -29,15 +29,15 @@ from functools import partial
 from exonerate.core.case.records import Record
 from exonerate.core.case.verdict import Verdict
 from exonerate.core.deployment.codec import deployment_from_json
-from exonerate.core.deployment.topology import before, entry_hop, is_engine
+from exonerate.core.deployment.topology import entry_hop, is_engine
 from exonerate.core.diagnosis.answer import locate_answer
 from exonerate.core.diagnosis.axes.choice import next_inquiry
-from exonerate.core.diagnosis.axes.refining import next_refinement
-from exonerate.core.diagnosis.axes.registry import AXES, axis_of
+from exonerate.core.diagnosis.axes.refining import next_refinement, repeating_walk
+from exonerate.core.diagnosis.axes.registry import AXES
 from exonerate.core.diagnosis.axes.scenes import axis_scene
 from exonerate.core.diagnosis.axes.walks import WALKS_MAX
-from exonerate.core.diagnosis.chance import fisher_one_sided
 from exonerate.core.diagnosis.engine_rules import (
+    copies_prove,
     crowd_proves,
     crowd_scene,
     edge_scene,
@@ -45,6 +45,12 @@ from exonerate.core.diagnosis.engine_rules import (
     queue_proves,
 )
 from exonerate.core.diagnosis.facts import Facts
+from exonerate.core.diagnosis.flips import (
+    FLIPS_MIN,
+    axis_flips,
+    bypass_flips,
+    scenes_with_symptom,
+)
 from exonerate.core.diagnosis.inquiries import (
     ABORT_BRIEF_S,
     ABORT_S,
@@ -54,7 +60,7 @@ from exonerate.core.diagnosis.inquiries import (
     victim_scene,
 )
 from exonerate.core.diagnosis.judgement import Judgement, judge
-from exonerate.core.diagnosis.observables import ANSWERED, symptom, victim_sessions
+from exonerate.core.diagnosis.observables import victim_sessions
 from exonerate.core.diagnosis.posterior import Rating
 from exonerate.core.diagnosis.remaining import (
     FAULTS_MAX,
@@ -69,14 +75,12 @@ from exonerate.core.scene import Scene
 
 RULES = "locate/2"
 CONVICTION = 0.95
-FLIPS_MIN = 3
 CLEAN_SESSIONS_MIN = 3
 EXPLANATION_TIMES_MIN = 2
 EXPLAINED_BY = {
     "benign-nondeterminism": ("load-text",),
-    "host-starved": ("control", "processor-wait"),
+    "host-starved": ("control", "processor-wait", "starved-path"),
 }
-CHANCE_MAX = 0.01
 CONTENT_TIMES_MIN = 6
 CONTENT_QUESTION = ("healthy", "stale-reuse", "benign-nondeterminism", "corruption")
 NEXT_TO_NOTHING = 0.002
@@ -145,16 +149,35 @@ def _next_scene(judgement: Judgement, left_s: float, *, seed: int, gentle: bool)
         return abort_scene(deployment, number, seed, brief=left_s < ABORT_S)
     if _copies(facts) >= SCENES_MAX or not _affordable(facts, left_s):
         return None
+    content = _content_wanted(judgement)
     crowd = crowd_scene(judgement, seed, gentle=gentle)
-    if crowd is not None:
+    if crowd is not None and not (content and _certain(judgement)):
         return crowd
-    if _content_wanted(judgement):
-        return content_scene(deployment, number, seed)
-    inquiry = next_inquiry(judgement, left_s)
+    if content:
+        return content_scene(deployment, number, seed, brief=judgement.top_is("healthy"))
+    inquiry = next_inquiry(judgement, left_s, gentle=gentle)
     if inquiry is not None:
         return axis_scene(deployment, facts, inquiry, seed, gentle=gentle)
+    walk = _repeating_walk(judgement, left_s, seed=seed, gentle=gentle)
+    if walk is not None:
+        return walk
     shape = next_shape(facts, deployment, _fresh_session_at(judgement), gentle=gentle)
     return victim_scene(deployment, shape, seed)
+
+
+def _repeating_walk(
+    judgement: Judgement, left_s: float, *, seed: int, gentle: bool
+) -> Scene | None:
+    """A walk instead of the last copy of the victim that a conviction needs.
+
+    It repeats a fault that depends on what it walks over, and says so of one that does not.
+    """
+    through, past = judgement.observed("through"), judgement.observed("beyond")
+    if through is None or past is None or not _certain(judgement) or not _scope_known(judgement):
+        return None
+    if min(through.times, past.times) < FLIPS_MIN - 1 or through.times < through.tries:
+        return None
+    return repeating_walk(judgement, left_s - LINGER_S, seed=seed, gentle=gentle)
 
 
 def _refinement(judgement: Judgement, left_s: float, *, seed: int, gentle: bool) -> Scene | None:
@@ -169,7 +192,7 @@ def _outcome(judgement: Judgement, *, gentle: bool) -> str | None:
     if not judgement.facts.sessions:
         return None
     suspect_class = judgement.top.suspect.suspect_class
-    if judgement.top.posterior < CONVICTION:
+    if judgement.believed < CONVICTION:
         return None
     if suspect_class.slug == "healthy":
         asked = crowd_scene(judgement, 0, gentle=gentle) is None
@@ -197,10 +220,16 @@ def _kept_before_the_engine(judgement: Judgement) -> bool:
     return any(signs <= {sign for at, sign in seen if at == hop} for hop, _ in seen)
 
 
-def _convicted(judgement: Judgement) -> bool:
+def _certain(judgement: Judgement) -> bool:
+    """Whether no other suspect is left, and nothing speaks against this one."""
     top = judgement.top
     missing = [n for n in top.suspect.suspect_class.needs if judgement.observed(n) is None]
-    if top.contradicted_by or missing:
+    return judgement.believed >= CONVICTION and not top.contradicted_by and not missing
+
+
+def _convicted(judgement: Judgement) -> bool:
+    top = judgement.top
+    if not _certain(judgement):
         return False
     if judgement.top_is("engine-restart") and not restart_shown(
         judgement.facts, judgement.deployment, top.suspect.hop
@@ -210,6 +239,7 @@ def _convicted(judgement: Judgement) -> bool:
         rating
         for rating in judgement.ratings[1:]
         if rating.suspect.suspect_class.prior >= top.suspect.suspect_class.prior
+        and rating.suspect.id != top.suspect.id
     ]
     if judgement.top_is("stale-reuse"):
         # The path is sound by itself; what flips is the idle time, seen on both sides of it.
@@ -223,7 +253,7 @@ def _convicted(judgement: Judgement) -> bool:
         return judgement.times("connecting") >= FLIPS_MIN
     if _proven_otherwise(judgement):
         return True
-    return _scenes_with_symptom(judgement) >= 2 and _repeated(judgement)
+    return scenes_with_symptom(judgement) >= 2 and _repeated(judgement)
 
 
 def _unasked(judgement: Judgement) -> bool:
@@ -232,17 +262,28 @@ def _unasked(judgement: Judgement) -> bool:
         return _abort_wanted(judgement)
     if judgement.top_is("cancel-not-propagated"):
         return not queue_proves(judgement)
+    if judgement.top_is("idle-timer") and _says(judgement, "unavailable"):
+        # A router that finds no worker says so too, and needs a while for it.
+        return judgement.observed("request-left") is None
+    if judgement.top_is("request-refused") and judgement.times("error-said"):
+        return judgement.observed("spoken-by") is None
     copies = judgement.observed("request-copies")
     return (
         judgement.top_is("retry-multiplication") and copies is None and not queue_proves(judgement)
     )
 
 
+def _says(judgement: Judgement, kind: str) -> bool:
+    said = judgement.observed("error-said")
+    return said is not None and said.value == kind
+
+
 def _proven_otherwise(judgement: Judgement) -> bool:
     """Whether another intervention than the bypass of the hop has flipped the symptom."""
     if judgement.top_is("corruption") and judgement.times("same-text") >= CONTENT_TIMES_MIN:
         return True
-    return crowd_proves(judgement) or pair_proves(judgement) or queue_proves(judgement)
+    proofs = (crowd_proves, pair_proves, queue_proves, copies_prove)
+    return any(proof(judgement) for proof in proofs)
 
 
 def _repeated(judgement: Judgement) -> bool:
@@ -250,7 +291,7 @@ def _repeated(judgement: Judgement) -> bool:
     top = judgement.top.suspect
     if is_engine(next(h for h in judgement.deployment.hops if h.name == top.hop)):
         return judgement.times("through") >= FLIPS_MIN
-    flips = _flips(judgement) or _axis_flips(judgement)
+    flips = bypass_flips(judgement) or axis_flips(judgement)
     return flips and _scope_known(judgement)
 
 
@@ -258,43 +299,6 @@ def _ruled_out(rival: Rating) -> bool:
     """Contradicted by something seen twice, or left with next to no belief."""
     contradicted = any(o.times >= 2 for o in rival.contradicted_by)
     return contradicted or rival.posterior < NEXT_TO_NOTHING
-
-
-def _scenes_with_symptom(judgement: Judgement) -> int:
-    """In how many scenes the victim's shape failed, or was not as it is past the hop."""
-    hop = judgement.top.suspect.hop
-    passing = {h.name for h in before(judgement.deployment, hop)}
-    past = [h for h in judgement.deployment.hops if h.name not in passing]
-    reference = victim_sessions(judgement.facts, past)
-    entering = [h for h in judgement.deployment.hops if h.name in passing]
-    sessions = victim_sessions(judgement.facts, entering)
-    return len({s.scene for s in sessions if symptom(s, reference) != "ok"})
-
-
-def _flips(judgement: Judgement) -> bool:
-    """Whether bypassing the hop makes the symptom go, surely enough.
-
-    Always there and never past it, three times each; or, for one that comes and goes, so much
-    rarer past the hop that chance explains it with less than `CHANCE_MAX` (Fisher's exact test).
-    """
-    through, beyond = judgement.observed("through"), judgement.observed("beyond")
-    if through is None or beyond is None or beyond.value not in ANSWERED:
-        return False
-    if through.times < FLIPS_MIN or beyond.tries < FLIPS_MIN:
-        return False
-    if through.times == through.tries:
-        return True
-    return fisher_one_sided(through.times, through.tries, 0, beyond.tries) < CHANCE_MAX
-
-
-def _axis_flips(judgement: Judgement) -> bool:
-    """Whether one change of the victim's session, as the class predicts, makes the symptom go."""
-    predicts = judgement.top.suspect.suspect_class.predicts
-    return any(
-        o.value == "flips" and o.times >= FLIPS_MIN and predicts[o.observable] == {"flips"}
-        for o in judgement.top.predicted
-        if axis_of(o.observable) is not None
-    )
 
 
 def _copies(facts: Facts) -> int:

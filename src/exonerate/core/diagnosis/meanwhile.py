@@ -1,19 +1,29 @@
 """What the rest of the system did while a victim round was waiting for its answer.
 
-Gauges lie during a hang, so what counts is change over at least three readings; and our own
-probes must not be taken for somebody else's load, so requests in flight are counted.
+Gauges lie during a hang, so what counts is change over at least three readings, and a load only
+with a sign of its age (`freshness`); and our own probes must not be taken for somebody else's
+load, so requests in flight are counted.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 
 from exonerate.core.deployment.model import Deployment, Hop
 from exonerate.core.deployment.topology import next_hops
 from exonerate.core.diagnosis.facts import CounterSample, Facts, Round, Session
+from exonerate.core.diagnosis.freshness import (
+    asked_ns,
+    believable,
+    idles,
+    load_of,
+    silent,
+    spaced,
+)
 from exonerate.core.diagnosis.suspect import Observation
 from exonerate.core.instant import NS_PER_MS, seconds_between
 
@@ -35,7 +45,7 @@ def engine_state(facts: Facts, session: Session, engines: Sequence[str]) -> str 
     failed = session.waiting
     if failed is None:
         return None
-    states = [_state_of(_window(facts.counters, e, failed), facts, failed) for e in engines]
+    states = [_state_of(_look(facts, e, failed), facts, failed) for e in engines]
     seen = [state for state in states if state is not None]
     if session.hop not in engines and _answered_meanwhile(facts, failed, engines):
         # It works for others and answers us as well: that does not explain this wait.
@@ -94,36 +104,58 @@ def _answered_meanwhile(facts: Facts, failed: Round, engines: Sequence[str]) -> 
     )
 
 
-def _window(samples: Iterable[CounterSample], engine: str, failed: Round) -> list[CounterSample]:
-    """The readings during the round, from when the engine can have counted it."""
-    begun, ended = failed.exchange.begun_ns + COUNTER_LAG_NS, failed.exchange.ended_ns
-    return [
-        s for s in samples if s.hop == engine and begun <= s.at_ns <= ended and s.values is not None
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """The readings of one engine during a round, from when it can have counted it."""
+
+    samples: list[CounterSample]
+    earlier: CounterSample | None
+    """The last one before the round."""
+    owed: bool
+    """Whether a request of ours that was sent to this very engine waited all the time."""
+
+
+def _look(facts: Facts, engine: str, failed: Round) -> _Look:
+    begun, ended = failed.exchange.begun_ns, failed.exchange.ended_ns
+    own = [s for s in facts.counters if s.hop == engine and s.values is not None]
+    earlier = [s for s in own if s.at_ns <= begun]
+    during = [s for s in own if begun + COUNTER_LAG_NS <= asked_ns(s) and s.at_ns <= ended]
+    samples = spaced(during)
+    return _Look(samples, earlier[-1] if earlier else None, _owes(facts, engine, samples))
+
+
+def _owes(facts: Facts, engine: str, samples: Sequence[CounterSample]) -> bool:
+    """Whether the engine owed an answer to a request of ours during most of the readings."""
+    waiting = [
+        round_
+        for session in facts.sessions
+        if session.hop == engine
+        for round_ in session.rounds
+        if round_.outcome in ("hang", "slow")
     ]
+    owed = [any(_open_at(round_, s.at_ns) for round_ in waiting) for s in samples]
+    return bool(owed) and sum(owed) >= MOSTLY * len(owed)
 
 
-def _state_of(samples: Sequence[CounterSample], facts: Facts, failed: Round) -> str | None:
+def _state_of(look: _Look, facts: Facts, failed: Round) -> str | None:
     """Judge what moved and who explains it.
 
     Where nothing moved at all, the load alone tells: requests that are held, or none. Where
     something moved, it is for others if there is more load than we sent; else only a quiet run of
     readings tells, in which no probe of ours but the waiting one was worked on.
     """
+    samples = look.samples
     if len(samples) < SAMPLES_MIN:
         return None
     if _flat(samples):
-        if median(_load(sample) for sample in samples) == 0:
-            return "idle"
-        # An engine that reads a long prompt can show nothing for a while, and is not stuck.
-        flat_s = seconds_between(samples[0].at_ns, samples[-1].at_ns)
-        return "stuck" if flat_s >= STUCK_S_MIN else None
+        return _state_when_flat(look, failed)
     in_quiet = _state_in_quiet(_quiet_run(samples, facts, failed))
     if in_quiet == "holding":
         return in_quiet
-    held = median(_load(s) - len(_own_in_flight(facts, s.at_ns)) for s in samples)
+    held = median(load_of(s) - len(_own_in_flight(facts, s.at_ns)) for s in samples)
     # An engine may count a whole prompt at its end; a wait that was answered needs no more.
     rises_min = 1 if failed.outcome == "slow" else SAMPLES_MIN - 1
-    if held > -1 and _moving(samples, rises_min):
+    if held > -1 and _moving(samples, rises_min) and not idles(samples):
         # Its load is more than our other requests explain: it holds this one, or others' as well.
         foreign = held > 0 or _victims_crowd(facts, failed)
         waiting = median((s.values or {}).get("waiting", 0.0) for s in samples) > 0
@@ -133,16 +165,34 @@ def _state_of(samples: Sequence[CounterSample], facts: Facts, failed: Round) -> 
     return in_quiet
 
 
+def _state_when_flat(look: _Look, failed: Round) -> str | None:
+    """Nothing was computed: was there nothing to do, or was it held, or does nobody know?"""
+    samples = look.samples
+    if silent(samples) and look.owed and failed.outcome == "hang":
+        return "stuck"
+    if idles(samples):
+        return "idle"
+    fresh = believable(samples, look.earlier)
+    if median(load_of(sample) for sample in samples) == 0:
+        # Who owes an answer and shows no load has lost the request, or shows what was long ago.
+        return "idle" if fresh or not look.owed else None
+    # An engine that reads a long prompt can show nothing for a while, and is not stuck.
+    flat_s = seconds_between(samples[0].at_ns, samples[-1].at_ns)
+    return "stuck" if fresh and flat_s >= STUCK_S_MIN else None
+
+
 def _state_in_quiet(quiet: Sequence[CounterSample]) -> str | None:
     """What the engine did while nobody of ours but those that hung was worked on."""
     if len(quiet) < SAMPLES_MIN:
         return None
     if _moving(quiet, SAMPLES_MIN - 1):
         return "progressing"
-    if min(_load(sample) for sample in quiet) == 0:
+    if idles(quiet) or min(load_of(sample) for sample in quiet) == 0:
         return "idle"
+    # It was answering others a moment ago, so that what it shows is no older than that.
     flat_s = seconds_between(quiet[0].at_ns, quiet[-1].at_ns)
-    return "holding" if _flat(quiet) and flat_s >= HOLDING_S_MIN else None
+    held = _flat(quiet) and flat_s >= HOLDING_S_MIN
+    return "holding" if held and believable(quiet, None) else None
 
 
 def _busy_and_done(samples: Sequence[CounterSample]) -> bool:
@@ -150,7 +200,7 @@ def _busy_and_done(samples: Sequence[CounterSample]) -> bool:
 
     llama.cpp answers nobody while it reads a prompt: neither what it reads nor what waits shows.
     """
-    busy = sum(_load(sample) > 0 for sample in samples) >= MOSTLY * len(samples)
+    busy = sum(load_of(sample) > 0 for sample in samples) >= MOSTLY * len(samples)
     return busy and _moving([samples[0], samples[-1]], 1)
 
 
@@ -174,19 +224,15 @@ def _flat(samples: Sequence[CounterSample]) -> bool:
     )
 
 
-def _load(sample: CounterSample) -> float:
-    values = sample.values or {}
-    return sum(values.get(name, 0.0) for name in ("running", "waiting", "pair_queues"))
-
-
 def _own_in_flight(facts: Facts, at_ns: int) -> list[Round]:
     """Our own requests that were waiting for an answer at that moment."""
     return [
-        round_
-        for session in facts.sessions
-        for round_ in session.rounds
-        if round_.exchange.begun_ns <= at_ns < round_.exchange.ended_ns
+        round_ for session in facts.sessions for round_ in session.rounds if _open_at(round_, at_ns)
     ]
+
+
+def _open_at(round_: Round, at_ns: int) -> bool:
+    return round_.exchange.begun_ns <= at_ns < round_.exchange.ended_ns
 
 
 def _quiet_run(
@@ -195,13 +241,21 @@ def _quiet_run(
     """The longest run of readings between which no probe of ours but the waiting one was worked on.
 
     A probe's own work may still show in the counters a moment after its answer. One that hung as
-    well disturbs nothing: whatever was done for it, nothing came of it.
+    well disturbs only as it comes, when it is counted: nothing came of what was done for it.
     """
     others = [
-        (round_.exchange.begun_ns, round_.exchange.ended_ns + COUNTER_LAG_NS)
+        (
+            round_.exchange.begun_ns,
+            COUNTER_LAG_NS
+            + (
+                round_.exchange.begun_ns
+                if round_.exchange.first_byte_ns is None
+                else round_.exchange.ended_ns
+            ),
+        )
         for session in facts.sessions
         for round_ in session.rounds
-        if round_ is not failed and round_.exchange.first_byte_ns is not None
+        if round_ is not failed
     ]
     longest: list[CounterSample] = []
     run: list[CounterSample] = []

@@ -28,7 +28,8 @@ from exonerate.core.deployment.model import Deployment
 from exonerate.core.deployment.topology import before, beyond, entry_hop, probeable
 from exonerate.core.diagnosis.facts import Facts, Round, Session
 from exonerate.core.diagnosis.judgement import Judgement, judge_facts
-from exonerate.core.diagnosis.observables import ANSWERED, BROKEN_OFF, symptom, victim_sessions
+from exonerate.core.diagnosis.observables import symptom, victim_sessions
+from exonerate.core.diagnosis.vocabulary import ANSWERED, BROKEN_OFF
 
 Convicted: TypeAlias = Callable[[Judgement], bool]
 
@@ -43,7 +44,8 @@ FOLLOWS: Mapping[str, frozenset[str]] = {
     "refused": frozenset({"refused", "server-error", "no-answer"}),
     "server-error": frozenset({"server-error", "refused", "no-answer", "cut", "slow"}),
     "corrupt": frozenset({"corrupt", "lost-ending", "cut", "server-error", "no-answer"}),
-    "burst": frozenset({"burst", "jerky", "slow", "cut", "server-error", "no-answer"}),
+    # What arrives late and whole was ended by nobody; who ends it further out does that himself.
+    "burst": frozenset({"burst", "jerky", "slow"}),
     "jerky": frozenset({"jerky", "burst", "slow"}),
     "slow": frozenset({"slow", "server-error", "no-answer", "cut"}),
 }
@@ -67,7 +69,7 @@ def convictions(whole: Judgement, convicted: Convicted) -> list[Judgement]:
 
 def without(whole: Judgement, first: Judgement) -> Judgement | None:
     """The whole judged again with what is explained by one fault, or explanation, taken away."""
-    kinds = _kinds(first)
+    kinds = symptoms_of(first)
     if not kinds:
         return None
     passing = {hop.name for hop in before(whole.deployment, _hop(first))}
@@ -115,8 +117,8 @@ def _from_inside(whole: Judgement, hop: str) -> Judgement:
     return judge_facts(replace(whole.facts, sessions=sessions), deployment, stated)
 
 
-def _kinds(first: Judgement) -> frozenset[str]:
-    """The symptoms that the convicted fault shows where requests meet it first."""
+def symptoms_of(first: Judgement) -> frozenset[str]:
+    """The symptoms that a fault, or an explanation, shows where requests meet it first."""
     hop = _hop(first)
     foretold = first.top.suspect.suspect_class.predicts.get("through", frozenset())
     own = [s for s in _victims(first) if s.hop == hop]
@@ -169,7 +171,7 @@ def _without_shape(round_: Round) -> Round:
 
 def _effect(whole: Judgement, judgement: Judgement) -> int:
     """How many of the victim's own sessions show the symptom of this fault."""
-    kinds = _kinds(judgement)
+    kinds = symptoms_of(judgement)
     entry = entry_hop(whole.deployment).name
     own = [s for s in _victims(whole) if s.hop == entry]
     return sum(_symptom(s, whole.facts, whole.deployment) in kinds for s in own)

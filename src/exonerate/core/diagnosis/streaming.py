@@ -7,6 +7,7 @@ only where the spread is longer than what the client's own reading could have sq
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from statistics import median
 
@@ -42,9 +43,19 @@ def stream_shape(session: Session, reference: Sequence[Session]) -> str:
         return "burst"
     smooth = median(separate_share(r) for r in other)
     if smooth >= SMOOTH_SHARE_MIN:
-        merged = median(separate_share(r) for r in own) < JERKY_FRACTION * smooth
+        merged = median(steady_share(r) for r in own) < JERKY_FRACTION * smooth
         return "jerky" if merged else "ok"
     return "ok"
+
+
+def misshapen_at_once(sessions: Sequence[Session], reference: Sequence[Session]) -> bool:
+    """Whether all of these sessions came in a wrong shape, from their first rounds on."""
+    shapes = [
+        stream_shape(replace(session, rounds=rounds), reference)
+        for session in sessions
+        for rounds in (session.rounds[:1], session.rounds)
+    ]
+    return bool(shapes) and "ok" not in shapes
 
 
 def innermost(sessions: Sequence[Session], deployment: Deployment) -> list[Session]:
@@ -72,6 +83,21 @@ def separate_share(round_: Round) -> float:
     arrivals = round_.exchange.arrivals_ms
     apart = sum(later - earlier > CLUSTER_GAP_MS for earlier, later in pairwise(arrivals))
     return (1 + apart) / len(arrivals)
+
+
+def steady_share(round_: Round) -> float:
+    """The same without the tokens that came with the first one, where enough others followed.
+
+    A box that is late once, with the head of an answer, passes the rest on as it comes; one that
+    merges goes on merging.
+    """
+    arrivals = round_.exchange.arrivals_ms
+    gaps = (later - earlier > CLUSTER_GAP_MS for earlier, later in pairwise(arrivals))
+    together = next((number for number, apart in enumerate(gaps, 1) if apart), len(arrivals))
+    later = arrivals[together:]
+    if len(later) < EVENTS_MIN:
+        return separate_share(round_)
+    return separate_share(replace(round_, exchange=replace(round_.exchange, arrivals_ms=later)))
 
 
 def _typical_spread(rounds: Sequence[Round]) -> float:

@@ -15,6 +15,7 @@ from exonerate.core.diagnosis.axes.axis import beside, flip_name
 from exonerate.core.diagnosis.axes.load import LOAD
 from exonerate.core.diagnosis.facts import Facts, Round, Session
 from exonerate.core.diagnosis.inquiries import Shape, victim_session, watch_of
+from exonerate.core.diagnosis.stalls import Patience
 from exonerate.core.json_types import Json, JsonObject
 from exonerate.core.scene import ProbeSession, Scene
 
@@ -44,7 +45,7 @@ def walk_scene(facts: Facts, deployment: Deployment, slug: str, seed: int) -> Sc
         return None
     hop = next(h for h in reversed(deployment.hops) if probeable(h))
     number = len(facts.scenes) + 1
-    shape = Shape(number, 1, 0.0, None, 0)
+    shape = Shape(number, 1, Patience(0.0), None, 0)
     plain = replace(victim_session(deployment, hop, shape, seed), rounds=1, start_s=0.1)
     sessions: list[ProbeSession] = []
     previous: tuple[str, ...] = ()

@@ -9,6 +9,7 @@ from exonerate.core.deployment.topology import entry_hop, is_engine, probeable
 from exonerate.core.diagnosis.axes.axis import Axis
 from exonerate.core.diagnosis.axes.covered import unvaried
 from exonerate.core.diagnosis.axes.registry import axis_of
+from exonerate.core.diagnosis.axes.walks import repeats_in_walks
 from exonerate.core.diagnosis.between import unused_taps
 from exonerate.core.diagnosis.details import settings_of
 from exonerate.core.diagnosis.facts import Facts, no_common_language
@@ -37,6 +38,8 @@ _TEXTS: Mapping[tuple[str, str], str] = {
     ("through", "no-answer"): "through {hop} the connection was closed without an answer",
     ("fresh-meanwhile", "ok"): "a new connection through {hop} was answered while the old waited",
     ("fresh-meanwhile", "fails"): "a new connection through {hop} failed as well",
+    ("small-meanwhile", "ok"): "a small request through {hop} was answered while the victim waited",
+    ("small-meanwhile", "fails"): "a small request through {hop} failed as well",
     ("beyond-meanwhile", "ok"): "a new connection past {hop} was answered while the victim waited",
     ("beyond-meanwhile", "fails"): "a new connection past {hop} failed while the victim waited",
     ("fresh-session", "ok"): "many requests through {hop} on new connections went well",
@@ -51,6 +54,8 @@ _TEXTS: Mapping[tuple[str, str], str] = {
     ("legs", "prefill-waits"): "the prefill engine held the request, the decode engine did not",
     ("legs", "both-wait"): "prefill and decode engine both held the request",
     ("legs", "neither"): "neither prefill nor decode engine held the request",
+    ("leg-answered", "yes"): "{hop} answered what was sent to it of the request that waited",
+    ("leg-answered", "no"): "{hop} got the request that waited and sent nothing back",
     ("request-left", "no"): "no connection of {hop} towards the next hop carried the request",
     ("request-left", "yes"): "{hop} sent the request on and nothing came back",
     ("request-left", "answered"): "{hop} sent the request on and an answer came back to it",
@@ -81,6 +86,8 @@ _TEXTS: Mapping[tuple[str, str], str] = {
     ("request-read", "unread"): "the request lay unread in the socket of {hop}",
     ("request-read", "not-accepted"): "the kernel took the connection to {hop}, the program never",
     ("ended-after", "constant-silence"): "it always ended after the same silence",
+    ("ended-after", "own-silence"): "it always ended after the same silence, and nobody past "
+    "{hop} was silent for as long",
     ("ended-after", "constant-total"): "it always ended after the same time, tokens flowing or not",
     ("ended-after", "varying"): "it ended after varying times",
     ("ended-after", "at-once"): "it ended at once",
@@ -94,6 +101,9 @@ _TEXTS: Mapping[tuple[str, str], str] = {
     ("load-text", "garbled"): "in one of two crowds the text made no sense",
     ("load-text", "foreign"): "in one of two crowds the text held words of another request",
     ("control", "slow"): "an exchange and a bit of work that pass no hop were slow here as well",
+    ("answer-lost", "no"): "{hop}'s own end of the connection had nothing more to send",
+    ("answer-lost", "yes"): "{hop} sent an answer again and again that nobody acknowledged",
+    ("starved-path", "yes"): "the victim finds it slow, and past {hop} programs got no processor",
     ("processor-wait", "starved"): "{hop} stood ready to compute and got no processor",
     ("closed-while-idle", "never"): "idle connections to {hop} stayed open",
     ("closed-while-idle", "always"): "{hop} closed the connection after each answer",
@@ -293,6 +303,8 @@ def _fault_paragraph(judgement: Judgement, elapsed: str) -> str:
     top = judgement.top
     suspect_class, hop = top.suspect.suspect_class, top.suspect.hop
     seen = "; ".join(observation_text(o) for o in top.predicted)
+    if repeats_in_walks(judgement.facts, hop):
+        seen += "; requests in a row failed in the same way in a walk, and not past the hop"
     return (
         f"`{hop}` {suspect_class.mechanism} (`{suspect_class.slug}`). Seen: {seen}. "
         f"What flips it: {suspect_class.flips}. ({elapsed})"

@@ -29,6 +29,7 @@ from exonerate.frontends.cli import exit_status
 from exonerate.frontends.cli.case_options import CaseOptions, case_to_write
 from exonerate.frontends.cli.comparison_options import CellList, Margin
 from exonerate.frontends.cli.interrupts import run_async
+from exonerate.frontends.cli.knob_desk import confirm
 from exonerate.frontends.cli.output import ProgressLine, print_json
 from exonerate.jobs.ab import (
     ExperimentRequest,
@@ -152,11 +153,12 @@ def play(
     session: Session, where: CaseOptions, prepared: Prepared, options: dict[str, Any]
 ) -> JsonObject:
     """Say what it can show, ask, and run it; the answer `exonerate.comparison/1`."""
-    for line in plan_lines(_plan(session.workbench.ledger, prepared, options["noise"])):
-        click.echo(line, err=True)
     setup = prepared.setup
-    if not options["yes"] and sys.stdin.isatty():
-        click.confirm(f"restart `{setup.service}` that often?", abort=True, err=True)
+    lines = "\n".join(plan_lines(_plan(session.workbench.ledger, prepared, options["noise"])))
+    if options["yes"]:
+        click.echo(lines, err=True)
+    question = f"restart `{setup.service}` that often"
+    confirm(question, lambda: lines, yes=options["yes"], look="--plan")
     workbench = session.workbench
     book = CaseBook(workbench.ledger, workbench.redactor)
     case = case_to_write(

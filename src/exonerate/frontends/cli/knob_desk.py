@@ -118,8 +118,8 @@ def shown_diff(diff: str) -> str:
     return as_text(diff_text(diff), width=text_width())
 
 
-def confirm(question: str, shown: Callable[[], str], *, yes: bool) -> None:
-    """Ask before anything is touched.
+def confirm(question: str, shown: Callable[[], str], *, yes: bool, look: str = "--dry-run") -> None:
+    """Ask before anything is touched; `look` is the option that only shows what would be.
 
     Raises:
         ExonerateError: there is nobody to ask.
@@ -130,7 +130,7 @@ def confirm(question: str, shown: Callable[[], str], *, yes: bool) -> None:
     if not sys.stdin.isatty():
         raise ExonerateError(
             f"nobody confirmed to {question}: the input is no terminal",
-            "look at it with `--dry-run`, then add `--yes`",
+            f"look at it with `{look}`, then add `--yes`",
         )
     click.echo(shown(), err=True)
     try:

@@ -17,6 +17,7 @@ from exonerate.compose import (
     required_deployment,
     standing_taps,
 )
+from exonerate.core.case.answers import objects_in
 from exonerate.core.deployment.model import Deployment
 from exonerate.core.json_types import JsonObject
 from exonerate.core.scene import Tap
@@ -102,7 +103,7 @@ def command(
     deployment = victim.shaped(_deployment(urls, model or victim.model(), where))
     chosen = seed if seed is not None else secrets.randbelow(1 << 31)
     if dry_run:
-        _print_plan(planned_traffic(deployment, seed=chosen), as_json)
+        _print_plan(planned_traffic(deployment, seed=chosen, gentle=gentle), as_json)
         return exit_status.DONE
     check_locatable(deployment)
     check_victim(deployment)
@@ -200,7 +201,19 @@ def _print_plan(plan: JsonObject, as_json: bool) -> None:
     for session in sessions:
         click.echo(f"  {session}")
     click.echo(
-        f"at most {plan['requests_max']} requests in {plan['scenes_max']} scenes, each with up to "
+        f"at most {plan['requests_max']} requests in {plan['scenes_max']} scenes, "
+        f"{plan['in_flight_max']} at a time, each with up to "
         f"{plan['prompt_tokens_per_request_max']} prompt and "
-        f"{plan['output_tokens_per_request_max']} output tokens"
+        f"{plan['output_tokens_per_request_max']} output tokens; most runs end far earlier:"
     )
+    for row in objects_in(plan, "scenes"):
+        click.echo(
+            f"  {row['kind']}: up to {row['scenes_max']} of {row['requests_per_scene_max']} "
+            f"requests, {row['in_flight_max']} at a time; {row['when']}"
+        )
+    said = "--gentle leaves out" if plan["gentle"] else "--gentle would leave out"
+    click.echo(f"{said}:")
+    left_out = plan["gentle_leaves_out"]
+    assert isinstance(left_out, list)
+    for line in left_out:
+        click.echo(f"  {line}")

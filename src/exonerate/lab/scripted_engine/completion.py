@@ -141,7 +141,7 @@ class Completion:
         for item in self._job.misbehaviours:
             match item:
                 case Stuck(after_tokens=after) if after == self.tokens:
-                    self._desk.scheduler.stuck = True
+                    self._desk.scheduler.stick(freeze=item.freezes_counters)
                     _watchdog(item.watchdog_s)
                 case Silence(after_tokens=after, seconds=seconds) if after == self.tokens:
                     await self._pause(seconds)

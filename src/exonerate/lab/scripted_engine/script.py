@@ -48,11 +48,13 @@ class Silence:
 class Stuck:
     """From here on the scheduler does nothing more, for anybody; the front end lives on.
 
-    After `watchdog_s` a line like a watchdog's goes to stderr (0: never).
+    After `watchdog_s` a line like a watchdog's goes to stderr (0: never). With `freezes_counters`
+    its counters stay as they are, as where the scheduler's process has stopped.
     """
 
     after_tokens: int = 0
     watchdog_s: float = 0.0
+    freezes_counters: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,6 +136,7 @@ class EngineScript:
     `echo` answers with the prompt's own last words, at once: the known-good control.
     `prefill_tokens_per_s` of 0 means that prompts cost no time; `prefix_cache` makes a prompt cost
     only what it does not share with an earlier one. `framing` "close" ends an answer by closing.
+    `gauge_lag_s`: so long the gauges stay those of the last step, as SGLang's do while it is idle.
     `half_close` is what the client's FIN means: its leaving, or only the end of its request.
     """
 
@@ -153,6 +156,7 @@ class EngineScript:
     half_close: Literal["abort", "answer"] = "abort"
     leak_slot_on_abort: bool = False
     notice_abort: bool = True
+    gauge_lag_s: float = 0.0
     seed: int = 1
     faults: tuple[Fault, ...] = ()
 

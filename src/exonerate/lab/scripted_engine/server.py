@@ -12,6 +12,7 @@ from exonerate.lab.compare import all_hold
 from exonerate.lab.duplex import Duplex, happened
 from exonerate.lab.http1 import Head, MalformedMessage, request_body, take_head
 from exonerate.lab.scripted_engine.answers import Ask, WrongRequest, read_ask
+from exonerate.lab.scripted_engine.board import Board
 from exonerate.lab.scripted_engine.completion import (
     ClientLeft,
     Completion,
@@ -19,7 +20,7 @@ from exonerate.lab.scripted_engine.completion import (
     EngineClosed,
     Job,
 )
-from exonerate.lab.scripted_engine.metrics_page import Counters, metrics_page
+from exonerate.lab.scripted_engine.metrics_page import Counters
 from exonerate.lab.scripted_engine.scheduler import Scheduler
 from exonerate.lab.scripted_engine.script import (
     EngineScript,
@@ -41,6 +42,7 @@ class ScriptedEngine:
         self._counters = Counters()
         scheduler = Scheduler(script.max_running, self._counters)
         self._desk = Desk(script=script, counters=self._counters, scheduler=scheduler, texts={})
+        self._board = Board(script, self._counters, scheduler)
         self._prompts: list[list[str]] = []
         self._started = 0.0
         self._conversations = asyncio.TaskGroup()
@@ -116,9 +118,9 @@ class ScriptedEngine:
                 row = {"id": self._script.model, "object": "model", "owned_by": "lab"}
                 send_json(client, 200, {"object": "list", "data": [row]})
             case "/metrics":
-                script = self._script
-                page = metrics_page(script.names, script.model, self._counters, script.max_running)
-                send(client, 200, "text/plain; version=0.0.4", page.encode())
+                send(client, 200, "text/plain; version=0.0.4", self._board.metrics().encode())
+            case "/v1/loads" if self._script.names == "sglang":
+                send(client, 200, "application/json", self._board.loads().encode())
             case _:
                 send_json(client, 404, {"error": {"message": f"no such path: {path}"}})
 

@@ -34,8 +34,9 @@ def test_the_axes_that_were_not_varied_are_named() -> None:
     assert axis is not None
     inquiry = Inquiry(axis, hop_named(world.deployment, "edge"))
     (before,) = unvaried(judgement_after(world).facts)
-    (after,) = unvaried(
+    after, where = unvaried(
         judgement_after(world, lambda f: axis_scene(world.deployment, f, inquiry, seed=1)).facts
     )
     assert "fresh" in before
     assert "fresh" not in after
+    assert where == "varied at `edge` alone, at no other hop: fresh"

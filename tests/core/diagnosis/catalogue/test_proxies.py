@@ -1,7 +1,13 @@
 """Boxes that look alike from outside, told apart by what their sockets did."""
 
+from dataclasses import replace
+from typing import Any
+
+from tests.support.world import OK, SILENT, World, locate_in
+
 from exonerate.core.deployment.parse import parse_deployment
 from exonerate.core.diagnosis.catalogue.registry import suspects_of
+from exonerate.core.diagnosis.logs.entry import LogEntry
 from exonerate.core.diagnosis.posterior import rate
 from exonerate.core.diagnosis.suspect import Observation
 
@@ -46,9 +52,49 @@ def test_a_request_that_never_left_was_dropped() -> None:
     assert most_believable(request_left="no") == "drops-requests"
 
 
+def test_where_more_requests_wait_than_there_are_clients_all_is_not_well() -> None:
+    """Every entry is as slow as the others, and the engine works for nobody."""
+    seen = {"through": "ok", "beyond": "ok", "complaint": "slow", "request-copies": "several"}
+    deployment = parse_deployment(ROUTED, path="test", folder="/")
+
+    def healthy(requests: str) -> float:
+        values = {**seen, "requests-behind": requests}
+        found = [Observation("router", name, value, 3, 3) for name, value in values.items()]
+        ratings, _ = rate(suspects_of(deployment), found)
+        return next(r.posterior for r in ratings if r.suspect.suspect_class.slug == "healthy")
+
+    assert healthy("more") == 0.0
+    assert healthy("as-many") > 0.0
+
+
 def test_a_request_that_nobody_acknowledged_behind_the_router_was_lost_on_the_way() -> None:
     """The router sent it, again and again; what makes it pass tells what loses it."""
     seen = {"request_left": "no", "onward_delivered": "unacked"}
     idle = {"idle_flip": "flips", "idle_dependence": "longer-fails"}
     assert most_believable(**seen, **idle) == "silent-drop"
     assert most_believable(**seen, size_flip="flips") == "mtu-black-hole"
+
+
+def test_an_answer_that_came_back_to_the_box_and_went_no_further_was_kept() -> None:
+    """The engine is done and idle; the network on the way back is ruled out by keep-alive."""
+    seen = {"request_left": "answered", "left_to": "next", "request_copies": "one"}
+    assert most_believable(**seen, keepalive_flip="same") == "drops-requests"
+    busy = {"engine_meanwhile": "progressing", "through": "burst", "answer_held": "yes"}
+    assert most_believable(**seen, **busy) == "buffering"
+
+
+def test_a_box_that_keeps_answers_is_found_by_its_log() -> None:
+    """Every request was sent on and answered; only those past it reach the client."""
+    world = World(
+        lambda asked: SILENT if asked.hop == "edge" and asked.on_connection == 3 else OK,
+        sockets_visible=False,
+        log=lambda e: LogEntry(
+            program="nginx", request_id=e.request_id, dialled=True, attempts=1, upstream_bytes=400
+        ),
+    )
+    edge, *others = world.deployment.hops
+    world.deployment = replace(world.deployment, hops=(replace(edge, log="access.log"), *others))
+    answer: Any = locate_in(world, symptom="hang")
+    (fault,) = answer["faults"]
+    assert (fault["class"], fault["hops"]) == ("drops-requests", ["edge"])
+    assert "keeps the answer" in str(answer)

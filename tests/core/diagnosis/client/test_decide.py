@@ -164,6 +164,15 @@ def test_a_pool_that_leaks_on_errors_is_blamed_and_the_errors_are_not() -> None:
     ]
 
 
+def test_a_client_that_reads_no_further_than_the_end_marker_has_given_nothing_up() -> None:
+    """What frames the end came after it had left; its leak after an error is found all the same."""
+    told = Told(leaking(2, [status_answer(429)]))
+    early = Connection(9, opened_s=0.0).ask(0.01).reply(0.1, answer()[:-1]).client_fin(0.2)
+    told.run.connections.insert(0, early)
+    verdict = told.verdict()
+    assert blamed(verdict) == [("pool-exhausted", ["client"])]
+
+
 def test_an_answer_that_nobody_reads_is_the_clients_deadlock() -> None:
     """It lies whole in the client's own socket."""
     assert blamed(Told(deadlocked()).verdict()) == [("client-deadlock", ["client"])]

@@ -16,8 +16,9 @@ from exonerate.core.diagnosis.axes.axis import FLIP_VALUES, Axis
 from exonerate.core.diagnosis.axes.registry import AXES
 from exonerate.core.diagnosis.axes.scenes import TRIES, Inquiry, applicable, cost_s
 from exonerate.core.diagnosis.judgement import Judgement
-from exonerate.core.diagnosis.observables import ANSWERED, symptom, victim_sessions
+from exonerate.core.diagnosis.observables import symptom, victim_sessions
 from exonerate.core.diagnosis.posterior import SURPRISE, Rating
+from exonerate.core.diagnosis.vocabulary import ANSWERED
 
 CREDIBLE = 0.02
 GAIN_MIN_BITS, GAIN_NEEDED_BITS = 0.1, 1.1
@@ -30,18 +31,22 @@ NEEDED_FROM = 0.2
 """An axis that a class needs is varied when the class is at least so believable."""
 
 
-def next_inquiry(judgement: Judgement, left_s: float) -> Inquiry | None:
-    """The axis to vary and where, within the seconds that are left; None where none helps."""
+def next_inquiry(judgement: Judgement, left_s: float, *, gentle: bool = False) -> Inquiry | None:
+    """The axis to vary and where, within the seconds that are left; None where none helps.
+
+    `gentle`: nothing that sends more, or fewer, sessions at a time than the victim has.
+    """
     hop = failing_entry(judgement)
-    if hop is None or cost_s(judgement.facts, hop) > left_s:
+    if hop is None or cost_s(judgement.facts, judgement.deployment, hop) > left_s:
         return None
     gain_min = GAIN_MIN_BITS
-    if cost_s(judgement.facts, hop) > BUDGET_SHARE_MAX * left_s:
+    if cost_s(judgement.facts, judgement.deployment, hop) > BUDGET_SHARE_MAX * left_s:
         gain_min = GAIN_NEEDED_BITS
     gains = [
         (gain, inquiry)
         for axis in AXES
         if not _asked(judgement, axis)
+        and not (gentle and axis.crowd is not None)
         and applicable(judgement.deployment, judgement.facts, inquiry := Inquiry(axis, hop))
         and (gain := _gain(judgement, axis, hop)) >= gain_min
     ]

@@ -6,10 +6,11 @@ of a fault by size or by silence.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from exonerate.core.diagnosis.axes.registry import AXES
 from exonerate.core.diagnosis.facts import Facts, Round, Session
+from exonerate.core.scene import ProbeSession, Scene
 
 
 def covered_sentence(facts: Facts, hop: str) -> str:
@@ -32,15 +33,28 @@ def covered_sentence(facts: Facts, hop: str) -> str:
 
 
 def unvaried(facts: Facts) -> list[str]:
-    """A sentence for the axes on which the victim's session was not varied."""
-    names = [
-        axis.slug
+    """Sentences for the axes on which the session was not varied, or at one hop alone."""
+    varied = {
+        axis.slug: sorted({hop for s in facts.scenes for hop in _varied_at(s, axis.slug)})
         for axis in AXES
-        if not any(_varies(scene.id, axis.slug) for scene in facts.scenes)
-    ]
-    if not names:
-        return []
-    return [f"not varied alone: {', '.join(names)}; only the victim's own were sent"]
+    }
+    missing = [slug for slug, hops in varied.items() if not hops]
+    found = []
+    if missing:
+        found.append(f"not varied alone: {', '.join(missing)}; only the victim's own were sent")
+    for hop in dict.fromkeys(hops[0] for hops in varied.values() if len(hops) == 1):
+        slugs = [slug for slug, hops in varied.items() if hops == [hop]]
+        found.append(f"varied at `{hop}` alone, at no other hop: {', '.join(slugs)}")
+    return found
+
+
+def _varied_at(scene: Scene, slug: str) -> Iterator[str]:
+    """At which hops a scene varied the session on this axis."""
+    if not _varies(scene.id, slug):
+        return
+    for activity in scene.activities:
+        if isinstance(activity, ProbeSession) and activity.name.startswith(("axis-", "walk-")):
+            yield activity.hop
 
 
 def _varies(scene: str, slug: str) -> bool:

@@ -21,8 +21,10 @@ from exonerate.core.diagnosis.judgement import Judgement
 from exonerate.core.diagnosis.suspect import Observation
 from exonerate.core.scene import Scene
 
-REFINED = ("drops-requests", "request-refused")
-"""Classes whose fault depends on something of the request or of its connection."""
+LIKELY: Mapping[str, str] = {"drops-requests": "number", "request-refused": "size"}
+"""Classes whose fault depends on something of the request or of its connection, and on what most
+likely."""
+REFINED = tuple(LIKELY)
 CONFIRMED_BY: Mapping[str, str] = {"total-timer": "length-flip"}
 """Classes that one more change of the session confirms or contradicts, where there is budget."""
 OTHERWISE = ("framing-flip", "stream-flip", "encoding-flip")
@@ -56,12 +58,26 @@ def next_refinement(
     if depends_on_content(judgement):
         return None
     facts, deployment = judgement.facts, judgement.deployment
-    size_first = suspect.suspect_class.slug == "request-refused"
+    size_first = LIKELY[suspect.suspect_class.slug] == "size"
     walk = next_walk(facts, deployment, hop, size_first=size_first)
     if walk is not None:
         fits = walk_cost_s(facts, walk, hop) <= left_s
         return walk_scene(facts, deployment, hop, walk, seed=seed, gentle=gentle) if fits else None
     return _otherwise(judgement, hop, left_s, seed=seed, gentle=gentle)
+
+
+def repeating_walk(judgement: Judgement, left_s: float, *, seed: int, gentle: bool) -> Scene | None:
+    """The walk over what the class most likely depends on, where it fits into what is left."""
+    suspect = judgement.top.suspect
+    hop = hop_named(judgement.deployment, suspect.hop)
+    likely = LIKELY.get(suspect.suspect_class.slug)
+    if likely is None or not probeable(hop):
+        return None
+    facts, deployment = judgement.facts, judgement.deployment
+    walk = next_walk(facts, deployment, hop, size_first=likely == "size")
+    if walk is None or walk.what != likely or walk_cost_s(facts, walk, hop) > left_s:
+        return None
+    return walk_scene(facts, deployment, hop, walk, seed=seed, gentle=gentle)
 
 
 def depends_on_content(judgement: Judgement) -> bool:
@@ -73,10 +89,12 @@ def depends_on_content(judgement: Judgement) -> bool:
 def _otherwise(
     judgement: Judgement, hop: Hop, left_s: float, *, seed: int, gentle: bool
 ) -> Scene | None:
-    """No quantity parts good from bad: is it the framing, the stream, the compression?"""
-    always = all(
-        s.failed for s in judgement.facts.sessions if s.victim_shaped and s.hop == hop.name
-    )
+    """No quantity parts good from bad: is it the framing, the stream, the compression?
+
+    Not where a request of the same kind has passed: then it is none of these.
+    """
+    own = [s for s in judgement.facts.sessions if s.victim_shaped and s.hop == hop.name]
+    always = all(session.failed is session.rounds[0] for session in own if session.rounds)
     found = [o for name in OTHERWISE if (o := judgement.observed(name)) is not None]
     if not always or brackets(points_of(judgement.facts, hop.name)) or _flipped(found):
         return None
@@ -100,6 +118,10 @@ def _varied(
     facts, deployment = judgement.facts, judgement.deployment
     asked = any(scene.id.startswith(f"axis-{axis.slug}-") for scene in facts.scenes)
     inquiry = Inquiry(axis, hop)
-    if asked or cost_s(facts, hop) > left_s or not applicable(deployment, facts, inquiry):
+    if (
+        asked
+        or cost_s(facts, deployment, hop) > left_s
+        or not applicable(deployment, facts, inquiry)
+    ):
         return None
     return axis_scene(deployment, facts, inquiry, seed, gentle=gentle)

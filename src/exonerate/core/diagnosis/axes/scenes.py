@@ -16,11 +16,11 @@ from exonerate.core.diagnosis.facts import Facts, Session
 from exonerate.core.diagnosis.inquiries import (
     Shape,
     counters_of,
-    stall_limit_s,
-    stall_of,
     victim_session,
     watch_of,
 )
+from exonerate.core.diagnosis.stalls import patience_of, stalls_of
+from exonerate.core.instant import seconds_between
 from exonerate.core.scene import ProbeSession, Scene
 
 TRIES = 3
@@ -60,7 +60,11 @@ def axis_scene(
         why=f"send the victim's session {inquiry.axis.changed} and unchanged, in turn, "
         f"at {inquiry.hop.name}",
         activities=(*sockets, *counters_of(deployment, shape), *sessions),
-        triggers=tuple(stall_of(deployment, session, shape) for session in alone),
+        triggers=tuple(
+            trigger
+            for session in alone
+            for trigger in stalls_of(deployment, session, shape.patience, gentle=gentle)
+        ),
         time_limit_s=2 * TRIES * one_s + victim.deadline_s + 10.0,
     )
 
@@ -86,23 +90,29 @@ def _shape(facts: Facts, deployment: Deployment, hop: Hop, *, gentle: bool = Fal
     return Shape(
         number=len(facts.scenes) + 1,
         rounds=max(failing, default=usual),
-        stall_s=stall_limit_s(facts),
+        patience=patience_of(facts, deployment),
         fresh_session_at=None,
         fresh_rounds=0,
         gentle=gentle,
     )
 
 
-def cost_s(facts: Facts, hop: Hop) -> float:
+def cost_s(facts: Facts, deployment: Deployment, hop: Hop) -> float:
     """How long a scene at the hop is likely to last, from the victim's sessions there."""
     own = [s for s in facts.sessions if s.hop == hop.name and s.victim_shaped and s.rounds]
-    return LINGER_S + 2 * TRIES * (PAUSE_S + max(_lasted_s(own), default=0.0))
+    hang_s = patience_of(facts, deployment).hang_s
+    return LINGER_S + 2 * TRIES * (PAUSE_S + max(_lasting_s(own, hang_s), default=0.0))
 
 
-def _lasted_s(sessions: Sequence[Session]) -> Iterator[float]:
+def _lasting_s(sessions: Sequence[Session], hang_s: float | None) -> Iterator[float]:
+    """How long each would last now: hangs are waited for in full only once."""
     for session in sessions:
         first, last = session.rounds[0].exchange, session.rounds[-1].exchange
-        yield (last.ended_ns - first.begun_ns) / 1e9
+        lasted_s = seconds_between(first.begun_ns, last.ended_ns)
+        failed = session.failed
+        if hang_s is not None and failed is not None and failed.outcome == "hang":
+            lasted_s -= max(0.0, failed.total_s - hang_s)
+        yield lasted_s
 
 
 def _pair(

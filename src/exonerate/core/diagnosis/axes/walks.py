@@ -11,8 +11,9 @@ silence before it or on the size of its body. In the victim's own session these 
 2. A walk divides the interval that is left into `PARTS`, from the small end, and stops at the
    first failure: each walk costs one failure and narrows the interval by that factor.
 
-A walk is one session, one request at a time. It is only for the details of the verdict: what is
-observed of suspects leaves it out.
+A walk is one session, one request at a time. What is observed of suspects leaves it out; a walk
+over the number or the size has a second session beside it, past the hop, and where that one goes
+well the walk has repeated the fault as well as a copy of the victim would have.
 """
 
 from __future__ import annotations
@@ -23,16 +24,16 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from exonerate.core.deployment.model import Deployment, Hop
+from exonerate.core.deployment.topology import beyond, probeable
 from exonerate.core.diagnosis.axes.body import small_body_bytes
 from exonerate.core.diagnosis.axes.points import Bracket, brackets, points_of
 from exonerate.core.diagnosis.facts import Facts
 from exonerate.core.diagnosis.inquiries import (
     Shape,
-    stall_limit_s,
-    stall_of,
     victim_session,
     watch_of,
 )
+from exonerate.core.diagnosis.stalls import FIRST_STALL_S, Patience, patience_of, stalls_of
 from exonerate.core.scene import ProbeSession, Scene
 
 PARTS = 10
@@ -42,6 +43,8 @@ RESOLUTION_S = 0.2
 WALK_TOKENS = 4
 """An answer of a walk is short: what is asked is whether one comes."""
 ROUNDS_MAX = 40
+COMPARED = ("number", "size")
+"""Walks with a second one beside them, past the hop: they are quick, and repeat the fault."""
 SMALLEST_BODY_BYTES = 320
 LINGER_S = 1.0
 
@@ -88,19 +91,41 @@ def walk_scene(
     shape = Shape(
         number=len(facts.scenes) + 1,
         rounds=walk.rounds,
-        stall_s=stall_limit_s(facts),
+        patience=_patience(facts, deployment),
         fresh_session_at=None,
         fresh_rounds=0,
         gentle=gentle,
     )
     session = _session(deployment, hop, shape, walk, seed)
+    sessions = [session, *_control(deployment, hop, shape, walk, seed)]
     pauses_s = sum(session.pause_before_s(number) for number in range(1, walk.rounds + 1))
     return Scene(
         id=f"walk-{walk.what}-{shape.number}",
         why=f"send {walk.rounds} requests of growing {walk.what} at {hop.name}",
-        activities=(*(watch_of(one) for one in deployment.hops), session),
-        triggers=(replace(stall_of(deployment, session, shape), play=()),),
+        activities=(*(watch_of(one) for one in deployment.hops), *sessions),
+        triggers=tuple(
+            replace(stalls_of(deployment, one, shape.patience, gentle=gentle)[0], play=())
+            for one in sessions
+        ),
         time_limit_s=pauses_s + walk.rounds * deployment.victim.deadline_s + 10.0,
+    )
+
+
+def _patience(facts: Facts, deployment: Deployment) -> Patience:
+    """Small requests are answered soon: how long the victim's own take does not matter."""
+    usual = patience_of(facts, deployment)
+    return replace(usual, stall_s=min(usual.stall_s, FIRST_STALL_S))
+
+
+def repeats_in_walks(facts: Facts, hop: str) -> int:
+    """How many walks failed at this hop, and not past it at the same time."""
+    names = {f"walk-{what}@{hop}" for what in COMPARED}
+    walks = [s for s in facts.sessions if s.plan.name in names]
+    controls = [s for s in facts.sessions if s.plan.name.startswith("beside-walk@") and s.rounds]
+    return sum(
+        walk.failed is not None
+        and any(c.scene == walk.scene and c.failed is None for c in controls)
+        for walk in walks
     )
 
 
@@ -168,6 +193,18 @@ def _steps(bracket: Bracket, *, floor: float) -> Iterator[float]:
     low = bracket.largest_ok if bracket.largest_ok is not None else floor
     for part in range(1, PARTS + 1):
         yield low + (bracket.smallest_bad - low) * part / PARTS
+
+
+def _control(
+    deployment: Deployment, hop: Hop, shape: Shape, walk: Walk, seed: int
+) -> list[ProbeSession]:
+    """The same walk past the hop, where the walk may be one more repetition of the fault."""
+    past = [other for other in beyond(deployment, hop.name) if probeable(other)]
+    if walk.what not in COMPARED or not past:
+        return []
+    session = _session(deployment, past[-1], shape, walk, seed)
+    together = (f"walk-{walk.what}@{hop.name}",)
+    return [replace(session, name=f"beside-walk@{past[-1].name}", no_longer_than=together)]
 
 
 def _session(deployment: Deployment, hop: Hop, shape: Shape, walk: Walk, seed: int) -> ProbeSession:

@@ -17,6 +17,9 @@ HEALTHY = SuspectClass(
         "texts-past": frozenset({"same"}),
         "load-text": frozenset({"same"}),
         "connecting": frozenset({"quick"}),
+        "starved-path": frozenset({"no"}),
+        # Work that no client waits for makes everybody slow, entry by entry alike.
+        "requests-behind": frozenset({"as-many"}),
         # A hang can be over by now; errors that keep coming do not go with a sound path.
         "complaint": frozenset({"hang", "slow", "corrupted", "truncated"}),
     },
@@ -96,10 +99,37 @@ HOP_STARVED = SuspectClass(
         "through": frozenset({"slow", "hang", "jerky", "burst"}),
         "processor-wait": frozenset({"starved"}),
         "engine-meanwhile": frozenset({"progressing", "queueing"}),
+        # Kernels still take connections, and nothing is asked twice.
+        "connecting": frozenset({"quick"}),
+        "request-copies": frozenset({"one"}),
+        "requests-behind": frozenset({"as-many"}),
     },
     is_fault=False,
     needs=("processor-wait",),
     flips="on an idle host the same requests are quick",
     settings=("move what else runs on this host away, or give the hop processors of its own",),
 )
-CLASSES = (HOST_STARVED, HOP_STARVED, HEALTHY, BENIGN_NONDETERMINISM, STALE_REUSE)
+PATH_STARVED = SuspectClass(
+    slug="host-starved",
+    layer="host",
+    roles=(),
+    prior=0.05,
+    mechanism="answers as well as past every hop, and the victim finds it slow: programs on the "
+    "path are ready to compute and get no processor",
+    predicts={
+        # Compared with each other, sessions that are all slow are all well.
+        "through": frozenset({"ok"}),
+        "beyond": frozenset({"ok", "slow"}),
+        "same-text": frozenset({"same"}),
+        "texts-past": frozenset({"same"}),
+        "load-text": frozenset({"same"}),
+        "connecting": frozenset({"quick"}),
+        "starved-path": frozenset({"yes"}),
+        "complaint": frozenset({"slow"}),
+    },
+    is_fault=False,
+    needs=("starved-path",),
+    flips=HOP_STARVED.flips,
+    settings=HOP_STARVED.settings,
+)
+CLASSES = (HOST_STARVED, HOP_STARVED, PATH_STARVED, HEALTHY, BENIGN_NONDETERMINISM, STALE_REUSE)

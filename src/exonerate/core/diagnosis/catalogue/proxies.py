@@ -22,6 +22,7 @@ DROPS_REQUESTS = SuspectClass(
         "beyond": _any("ok", "slow"),
         "fails-at": _any("same-request", "varying", "first-request"),
         "beyond-meanwhile": _any("ok"),
+        "answer-lost": _any("no"),
         "engine-meanwhile": _any("idle"),
         "request-left": _any("no"),
         "request-read": _any("read"),
@@ -41,6 +42,36 @@ DROPS_REQUESTS = SuspectClass(
         "limit how many requests a client connection may carry at this hop, or let the client "
         "open a new connection each round, until the hop is repaired",
     ),
+)
+KEEPS_ANSWERS = SuspectClass(
+    slug="drops-requests",
+    layer="proxy",
+    roles=_BOXES,
+    # Below the network that loses answers on the way back, so that this has to be ruled out.
+    prior=0.05,
+    mechanism="sends the request on and keeps the answer that comes back, with the client's "
+    "connection open",
+    predicts={
+        "through": _any("hang"),
+        "beyond": _any("ok", "slow"),
+        "fails-at": _any("same-request", "varying", "first-request"),
+        "beyond-meanwhile": _any("ok"),
+        "answer-lost": _any("no"),
+        # The engine is done: what only collects an answer would have passed it on by now.
+        "engine-meanwhile": _any("idle"),
+        "request-left": _any("answered"),
+        "request-copies": _any("one"),
+        "left-to": _any("next"),
+        "request-read": _any("read"),
+        "ended-by": _any("us"),
+        "phase": _any("before-head", "before-token"),
+        "delivered": _any("acked"),
+        "onward-delivered": _any("acked"),
+        "keepalive-flip": _any("same"),
+    },
+    needs=("request-left", "engine-meanwhile"),
+    flips="the same requests past the hop are answered; the answer reached the hop's own socket",
+    settings=DROPS_REQUESTS.settings,
 )
 BUFFERING = SuspectClass(
     slug="buffering",
@@ -89,7 +120,9 @@ IDLE_TIMER = SuspectClass(
         "beyond": _any("ok", "slow"),
         "ended-by": _any("hop"),
         "ended-after": _any("constant-silence"),
-        "error-said": _any("timeout", "bad-gateway", "error"),
+        "request-left": _any("yes", "answered"),
+        # Varnish says 503 when a first byte is late.
+        "error-said": _any("timeout", "bad-gateway", "unavailable", "error"),
         "idle-flip": _any("same"),
     },
     needs=("ended-after",),
@@ -130,13 +163,15 @@ REQUEST_REFUSED = SuspectClass(
     layer="proxy",
     roles=_BOXES,
     prior=0.08,
-    mechanism="refuses the request by its size, content or framing",
+    mechanism="refuses the request by its size, content or framing, or by a limit of its own",
     predicts={
         "spoken-by": _any("hop"),
         "request-read": _any("read"),
-        "through": _any("refused", "no-answer"),
+        "through": _any("refused", "server-error", "no-answer"),
         "beyond": _any("ok", "slow"),
         "ended-by": _any("hop"),
+        # Limits of rates and of connections are told with 503; 502 and 504 speak of another hop.
+        "error-said": _any("unavailable", "error"),
         "request-left": _any("no"),
         "phase": _any("before-head", "before-token"),
         "ended-after": _any("at-once"),
@@ -221,7 +256,7 @@ BREAKER_OPEN = SuspectClass(
         "breaker": _any("open"),
         "fails-at": _any("first-request"),
         # A router may try again for a while before it says no.
-        "ended-after": _any("at-once", "constant-silence"),
+        "ended-after": _any("at-once", "constant-silence", "own-silence"),
     },
     needs=("request-left",),
     flips="after the breaker's period the same request passes",
@@ -333,6 +368,7 @@ FD_EXHAUSTED_BOX = SuspectClass(
 
 CLASSES = (
     CANCEL_NOT_PROPAGATED, RETRY_MULTIPLICATION, SICK_WORKER, FD_EXHAUSTED_BOX,
-    DROPS_REQUESTS, BUFFERING, COALESCING, IDLE_TIMER, TOTAL_TIMER, REQUEST_REFUSED, CORRUPTION,
+    DROPS_REQUESTS, KEEPS_ANSWERS, BUFFERING, COALESCING, IDLE_TIMER, TOTAL_TIMER,
+    REQUEST_REFUSED, CORRUPTION,
     PERIODIC_KILL, STALE_UPSTREAM_POOL, BREAKER_OPEN,
 )  # fmt: skip

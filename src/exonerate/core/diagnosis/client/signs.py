@@ -30,7 +30,7 @@ from exonerate.core.diagnosis.client.observed import (
     own_unread_bytes,
     whole_answer,
 )
-from exonerate.core.diagnosis.facts import outcome_of
+from exonerate.core.diagnosis.facts import CONTENT_FAULTS, outcome_of
 from exonerate.core.diagnosis.suspect import Observation
 from exonerate.core.instant import seconds_between
 from exonerate.core.wire.tapped import TappedConnection, TappedExchange
@@ -148,7 +148,9 @@ def _stood(observed: Observed) -> Observation:
     limit_s = max(STILL_S_MIN, STILL_RATIO * max(observed.pauses_s(), default=0.0))
     samples = observed.still_samples
     under_way = [
-        r for r in observed.rounds if not whole_answer(r) and _lasted_to_the_end(r, observed)
+        r
+        for r in observed.rounds
+        if not (whole_answer(r) or _left_after_the_end(r)) and _lasted_to_the_end(r, observed)
     ]
     times = max(1, len(samples))
     text = f"{observed.still_s:.1f} s"
@@ -201,7 +203,15 @@ def _closes(observed: Observed) -> Observation:
 
 def _left_by_client(round_: TappedExchange) -> bool:
     left = round_.ended_by == "client" and round_.how != "open"
-    return left and round_.hop_closed_ns is None
+    return left and round_.hop_closed_ns is None and not _left_after_the_end(round_)
+
+
+def _left_after_the_end(round_: TappedExchange) -> bool:
+    """The client left once the stream had said that it was done, before the framing had ended.
+
+    Many clients read no further than that, and whether the rest comes in the same segment is luck.
+    """
+    return round_.ended_by == "client" and round_.exchange.content.done_seen
 
 
 def _is_half_closed(round_: TappedExchange) -> bool:
@@ -252,10 +262,13 @@ def _wire(observed: Observed) -> Observation:
 
 def wire_outcome(round_: TappedExchange) -> str:
     """How one exchange went as it crossed."""
-    outcome = outcome_of(round_.exchange, None)
+    exchange = round_.exchange
+    if _left_after_the_end(round_):
+        return "bad" if CONTENT_FAULTS & set(exchange.content.defects) else "ok"
+    outcome = outcome_of(exchange, None)
     if outcome in ("ok", "slow"):
         return "ok"
-    whole = outcome in ("refused", "server-error") and round_.exchange.body_complete
+    whole = outcome in ("refused", "server-error") and exchange.body_complete
     return "errors" if whole else "bad"
 
 

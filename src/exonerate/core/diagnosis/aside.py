@@ -1,0 +1,74 @@
+"""What is asked beside the victim's session, and how that went: new connections, small requests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from exonerate.core.diagnosis.facts import VICTIM_SHAPED, Facts, Session
+from exonerate.core.diagnosis.suspect import Observation
+from exonerate.core.scene import ProbeSession
+
+SMALL = "small@"
+"""How the names of small requests begin that are sent while the victim's own waits."""
+SMALL_SHARE = 4
+"""A small request has this part of the victim's first prompt."""
+
+
+def small_one(session: ProbeSession, place: str) -> ProbeSession:
+    """A small request at the session's hop, on a new connection, for when nobody past it is asked.
+
+    It tells a path on which nothing passes any more from one that keeps this request alone.
+    """
+    recipe = session.request
+    tokens = max(1, recipe.prompt.prompt_tokens // SMALL_SHARE)
+    small = replace(recipe.prompt, prompt_tokens=tokens, growth_tokens=0)
+    return ProbeSession(
+        name=f"{SMALL}{session.hop}/{place}",
+        hop=session.hop,
+        url=session.url,
+        request=replace(recipe, prompt=small, body_ref=None),
+        rounds=1,
+        connection="fresh",
+        in_turn=True,
+        think_s=0.0,
+        deadline_s=session.deadline_s,
+    )
+
+
+def meanwhile(hop: str, name: str, facts: Facts, hops: set[str]) -> Observation | None:
+    """How the victim's request went on new connections while the victim's own waited."""
+    return _alike(
+        hop,
+        name,
+        (
+            s
+            for s in facts.sessions
+            if s.during_stall is not None
+            and s.during_stall.startswith(VICTIM_SHAPED)
+            and not s.plan.name.startswith(SMALL)
+            and s.hop in hops
+        ),
+    )
+
+
+def small_meanwhile(hop: str, facts: Facts) -> Observation | None:
+    """How small requests went meanwhile."""
+    sessions = (s for s in facts.sessions if s.plan.name.startswith(f"{SMALL}{hop}/"))
+    return _alike(hop, "small-meanwhile", sessions)
+
+
+def fresh_session(hop: str, facts: Facts) -> Observation | None:
+    """How many requests went, each on a connection of its own."""
+    sessions = (s for s in facts.sessions if s.plan.name == f"fresh@{hop}")
+    return _alike(hop, "fresh-session", sessions)
+
+
+def _alike(
+    hop: str, name: str, sessions: Iterator[Session] | Sequence[Session]
+) -> Observation | None:
+    """Their common outcome; None where they had none, or different ones."""
+    values = ["ok" if s.failed is None else "fails" for s in sessions if s.conclusive]
+    if len(set(values)) != 1:
+        return None
+    return Observation(hop, name, values[0], len(values), len(values))

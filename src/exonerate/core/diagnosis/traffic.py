@@ -1,0 +1,189 @@
+"""Every kind of scene that `locate` may send, and the most that each can send.
+
+Bounds, and no forecasts: a run that convicts soon sends a small part of this. They hold for any
+answer that the hops can give.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from exonerate.core.deployment.model import Deployment
+from exonerate.core.deployment.topology import probeable
+from exonerate.core.diagnosis.axes.load import CROWD, LOAD
+from exonerate.core.diagnosis.axes.registry import AXES
+from exonerate.core.diagnosis.axes.scenes import TRIES
+from exonerate.core.diagnosis.axes.walks import ROUNDS_MAX, WALK_TOKENS, WALKS_MAX
+from exonerate.core.diagnosis.inquiries import (
+    ABORT_ROUNDS,
+    ABORT_ROUNDS_AT_ENGINE,
+    ABORT_TOKENS,
+    CONTENT_ROUNDS,
+)
+from exonerate.core.diagnosis.walks import STEPS_MAX
+
+SIDE_PROBES = 1
+"""Beside those at the hop and past it, a small request where nobody past it takes one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """The most that scenes of one kind can send."""
+
+    kind: str
+    begins: tuple[str, ...]
+    """How the names of such scenes begin."""
+    when: str
+    scenes_max: int
+    requests_max: int
+    """In one scene, side probes included."""
+    in_flight_max: int
+    output_tokens_max: int
+    left_out: str = ""
+    """What `--gentle` leaves out of it; `all` where no such scene is sent."""
+
+
+def traffic(deployment: Deployment, *, copies_max: int, gentle: bool = False) -> list[Traffic]:
+    """Every kind; `copies_max` scenes copy the victim or compare texts."""
+    kinds = [
+        _victim(deployment, copies_max, gentle=gentle),
+        _content(deployment, copies_max),
+        _abort(deployment),
+        _axes(deployment, gentle=gentle),
+        _crowd(deployment, gentle=gentle),
+        _walks(deployment),
+        _edge(deployment),
+    ]
+    return [kind for kind in kinds if not (gentle and kind.left_out == "all")]
+
+
+def requests_max(kinds: Sequence[Traffic]) -> int:
+    """The most of a whole run: victim and content scenes share their number."""
+    shared = [kind for kind in kinds if kind.kind in ("victim", "content")]
+    rest = [kind for kind in kinds if kind not in shared]
+    copies = max(kind.scenes_max for kind in shared) * max(kind.requests_max for kind in shared)
+    return copies + sum(kind.scenes_max * kind.requests_max for kind in rest)
+
+
+def left_out(deployment: Deployment) -> list[str]:
+    """What `--gentle` leaves out, in words."""
+    whole = [kind for kind in traffic(deployment, copies_max=1) if kind.left_out]
+    return [
+        f"{kind.kind}: {'no such scene' if kind.left_out == 'all' else kind.left_out}"
+        for kind in whole
+    ]
+
+
+def _victim(deployment: Deployment, copies_max: int, *, gentle: bool) -> Traffic:
+    victim = deployment.victim
+    entries = _entries(deployment)
+    # One round more than the victim has, to see that a failure ends it; and as many again fresh.
+    copied = entries * victim.concurrency * (victim.rounds + 1)
+    fresh = 2 * victim.rounds + 1
+    side = entries * _side(deployment, gentle=gentle)
+    return Traffic(
+        kind="victim",
+        begins=("victim-",),
+        when="first, and again until somebody is convicted or cleared",
+        scenes_max=copies_max,
+        requests_max=copied + fresh + side,
+        in_flight_max=entries * victim.concurrency + 1 + side,
+        output_tokens_max=victim.max_tokens,
+        left_out="while a round waits, requests past its hop; counters are read once a second",
+    )
+
+
+def _content(deployment: Deployment, copies_max: int) -> Traffic:
+    return Traffic(
+        kind="content",
+        begins=("content-",),
+        when="where everything was answered, to compare what was said",
+        scenes_max=copies_max,
+        requests_max=CONTENT_ROUNDS * (_entries(deployment) + 2),
+        in_flight_max=1,
+        output_tokens_max=deployment.victim.max_tokens,
+    )
+
+
+def _abort(deployment: Deployment) -> Traffic:
+    rounds = ABORT_ROUNDS + (max(ABORT_ROUNDS, ABORT_ROUNDS_AT_ENGINE) + 1)
+    return Traffic(
+        kind="abort",
+        begins=("abort-",),
+        when="before an engine that is full or stands still is excused or accused; each is left "
+        "after a second",
+        scenes_max=1,
+        requests_max=rounds,
+        in_flight_max=1,
+        output_tokens_max=ABORT_TOKENS,
+    )
+
+
+def _axes(deployment: Deployment, *, gentle: bool) -> Traffic:
+    victim = deployment.victim
+    sessions = 2 * TRIES
+    side = _side(deployment, gentle=gentle)
+    return Traffic(
+        kind="axis",
+        begins=tuple(f"axis-{axis.slug}-" for axis in AXES if axis is not LOAD),
+        when="where suspects differ in what one change of the session would do; each axis once",
+        scenes_max=len(AXES) - 1,
+        requests_max=sessions * (victim.rounds * victim.concurrency + side),
+        in_flight_max=victim.concurrency + side,
+        output_tokens_max=victim.max_tokens,
+        left_out="while a round waits, requests past its hop",
+    )
+
+
+def _crowd(deployment: Deployment, *, gentle: bool) -> Traffic:
+    victim = deployment.victim
+    other = 1 if victim.concurrency > 1 else CROWD
+    side = _side(deployment, gentle=gentle)
+    together = victim.concurrency + other
+    return Traffic(
+        kind="crowd",
+        begins=(f"axis-{LOAD.slug}-",),
+        when="where the text, or the load, is doubted: the same questions alone and in a crowd",
+        scenes_max=1,
+        requests_max=TRIES * (victim.rounds * together + 2 * side),
+        in_flight_max=max(victim.concurrency, other) + side,
+        output_tokens_max=victim.max_tokens,
+        left_out="all",
+    )
+
+
+def _walks(deployment: Deployment) -> Traffic:
+    return Traffic(
+        kind="walk",
+        begins=("walk-",),
+        when="to repeat a fault, or once it is convicted, to find the value from which on it fails",
+        scenes_max=WALKS_MAX,
+        requests_max=2 * ROUNDS_MAX,
+        in_flight_max=2,
+        output_tokens_max=min(WALK_TOKENS, deployment.victim.max_tokens),
+    )
+
+
+def _edge(deployment: Deployment) -> Traffic:
+    crowd = max(CROWD, deployment.victim.concurrency)
+    between = range(max(1, crowd - STEPS_MAX), crowd)
+    return Traffic(
+        kind="edge",
+        begins=("step-",),
+        when="once an engine's text is known to go wrong in a crowd, or beyond a prompt length",
+        scenes_max=1,
+        requests_max=max(STEPS_MAX, sum(between)),
+        in_flight_max=max(between),
+        output_tokens_max=deployment.victim.max_tokens,
+        left_out="all",
+    )
+
+
+def _entries(deployment: Deployment) -> int:
+    return sum(probeable(hop) for hop in deployment.hops)
+
+
+def _side(deployment: Deployment, *, gentle: bool) -> int:
+    """The most that is asked once while a round of one session waits."""
+    return (1 if gentle else _entries(deployment)) + SIDE_PROBES

@@ -1,0 +1,37 @@
+"""The second page of SGLang's state: the loads of its ranks, with the time they were written."""
+
+import json
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from exonerate.adapters.engines.sglang import read_loads
+
+NOW = datetime.fromisoformat("2026-01-02T03:04:05+00:00")
+
+
+def page(*rows: dict[str, Any]) -> str:
+    """The answer of `/v1/loads`, asked at `NOW`."""
+    return json.dumps({"timestamp": NOW.isoformat(), "loads": rows})
+
+
+def rank(age_s: float, **counts: int) -> dict[str, Any]:
+    """What one rank wrote so long ago."""
+    written = NOW.timestamp() - age_s
+    return {"timestamp": written, "num_running_reqs": 1, "num_waiting_reqs": 0, **counts}
+
+
+def test_ranks_add_up_and_the_oldest_tells_the_age() -> None:
+    """A rank that has not written for long may hold what it does not show."""
+    found = read_loads(page(rank(0.5), rank(12.0, num_waiting_reqs=3)))
+    assert (found["running"], found["waiting"]) == (2, 3)
+    assert found["state_age_s"] == pytest.approx(12.0, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    "text", ["<html>", "{}", page(), page({"timestamp": 0.0}), page({"num_running_reqs": 1})]
+)
+def test_a_page_without_numbers_or_times_says_nothing(text: str) -> None:
+    """What nobody dated is not known to be true now."""
+    assert read_loads(text) == {}

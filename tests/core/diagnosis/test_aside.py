@@ -1,0 +1,96 @@
+"""What is asked beside the victim's session while it waits."""
+
+from dataclasses import replace
+
+import pytest
+from tests.support.world import NS
+
+from exonerate.core.deployment.parse import parse_deployment
+from exonerate.core.diagnosis.aside import SMALL, meanwhile, small_meanwhile, small_one
+from exonerate.core.diagnosis.facts import Facts, Outcome, Round, Session, read_facts
+from exonerate.core.diagnosis.inquiries import next_shape, victim_session
+from exonerate.core.diagnosis.stalls import stalls_of
+from exonerate.core.scene import ProbeSession
+from exonerate.core.wire.exchange import ConnectionFacts, Exchange
+
+PAIR = """\
+[deployment]
+model = "m"
+[[hop]]
+name = "router"
+role = "router"
+url = "http://127.0.0.1:9000"
+[[hop]]
+name = "prefill"
+role = "prefill"
+url = "http://127.0.0.1:9001"
+[[hop]]
+name = "decode"
+role = "decode"
+url = "http://127.0.0.1:9002"
+"""
+ONE_ENGINE = """\
+[deployment]
+model = "m"
+[[hop]]
+name = "router"
+role = "router"
+url = "http://127.0.0.1:9000"
+[[hop]]
+name = "engine"
+role = "engine"
+url = "http://127.0.0.1:9001"
+"""
+
+
+def played(plan: ProbeSession, outcome: Outcome, during: str | None) -> Session:
+    """A session of one round that went so."""
+    connection = ConnectionFacts(ordinal=1, request_number=1, age_s=0, idle_s=0, local_port=1)
+    exchange = Exchange(
+        session=plan.name, hop=plan.hop, round=1, connection=connection, request_bytes=1,
+        begun_ns=0, ended_ns=NS,
+    )  # fmt: skip
+    return Session("s", plan, (Round(exchange, outcome),), during)
+
+
+def facts_of(small: Outcome, copy: Outcome) -> Facts:
+    """A victim that waited, a small request and a copy of its own meanwhile."""
+    deployment = parse_deployment(PAIR, path="test", folder="/")
+    shape = next_shape(read_facts(()), deployment, None)
+    plan = victim_session(deployment, deployment.hops[0], shape, 1)
+    sessions = (
+        played(plan, "hang", None),
+        played(small_one(plan, "router"), small, plan.name),
+        played(replace(plan, name="meanwhile@router/router"), copy, plan.name),
+    )
+    return replace(read_facts(()), sessions=sessions)
+
+
+@pytest.mark.parametrize(("text", "asked"), [(PAIR, 1), (ONE_ENGINE, 0)])
+def test_a_small_request_is_asked_only_where_nobody_past_the_hop_can_be(
+    text: str, asked: int
+) -> None:
+    """The engines of a pair take no plain requests; an engine by itself does."""
+    deployment = parse_deployment(text, path="test", folder="/")
+    shape = next_shape(read_facts(()), deployment, None)
+    plan = victim_session(deployment, deployment.hops[0], shape, 1)
+    trigger, *_ = stalls_of(deployment, plan, shape.patience, gentle=False)
+    small = [a for a in trigger.play if a.name.startswith(SMALL)]
+    assert len(small) == asked
+    for probe in small:
+        assert isinstance(probe, ProbeSession)
+        assert probe.request.prompt.prompt_tokens < plan.request.prompt.prompt_tokens
+        assert probe.request.prompt.growth_tokens == 0
+
+
+def test_a_small_request_that_passes_is_no_copy_of_the_one_that_waits() -> None:
+    """Each is reported for itself."""
+    facts = facts_of("ok", "hang")
+    small, copy = (
+        small_meanwhile("router", facts),
+        meanwhile("router", "fresh-meanwhile", facts, {"router"}),
+    )
+    assert small is not None
+    assert copy is not None
+    assert (small.value, small.times) == ("ok", 1)
+    assert (copy.value, copy.times) == ("fails", 1)

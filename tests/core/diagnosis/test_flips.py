@@ -1,0 +1,86 @@
+"""How soon a fault is repeated often enough, and what counts as a repetition."""
+
+from typing import Any
+
+from tests.support.world import OK, SILENT, Answer, Asked, World, locate_in
+
+
+def answered(world: World) -> Any:
+    """The answer about a world."""
+    return locate_in(world)
+
+
+def scenes_of(answer: Any) -> list[str]:
+    """The scenes of a run, by the labels of its timeline."""
+    labels = [str(lane["label"]) for lane in answer["timeline"] if " round " in str(lane["label"])]
+    return list(dict.fromkeys(label.split(" round ")[0] for label in labels))
+
+
+def test_a_walk_over_the_number_is_the_last_repetition_of_the_founding_story() -> None:
+    """Two copies of the victim and a walk that fails at the same request: three of three."""
+    answer = answered(World(lambda a: SILENT if a.hop == "edge" and a.on_connection == 4 else OK))
+    assert scenes_of(answer) == ["victim-1", "victim-2", "walk-number-3"]
+    (fault,) = answer["faults"]
+    assert (fault["class"], fault["hops"]) == ("drops-requests", ["edge"])
+
+
+def test_a_walk_that_goes_well_repeats_nothing() -> None:
+    """A fault of the size is copied a third time before it is named."""
+    answer = answered(World(lambda a: SILENT if a.hop == "edge" and a.body_bytes > 2222 else OK))
+    copies = [name for name in scenes_of(answer) if name.startswith("victim-")]
+    assert len(copies) == 3
+    assert answer["outcome"] == "fault"
+
+
+def test_a_walk_that_hangs_past_the_hop_as_well_does_not_convict_the_hop() -> None:
+    """The third try is no flip where everything hangs at that time, at the engine too."""
+
+    def rule(asked: Asked) -> Any:
+        walking = "walk" in asked.session.name
+        bad = asked.on_connection == 4 and (asked.hop == "edge" or walking)
+        return SILENT if bad else OK
+
+    answer = answered(World(rule))
+    names = scenes_of(answer)
+    assert names[:3] == ["victim-1", "victim-2", "walk-number-3"]
+    assert "victim-4" in names
+
+
+def test_a_request_of_a_kind_that_has_passed_is_not_varied_in_kind() -> None:
+    """What fails now and then fails neither by its framing nor by asking for a stream."""
+    count = [0]
+
+    def rule(asked: Asked) -> Any:
+        if asked.hop == "edge":
+            count[0] += 1
+        return SILENT if asked.hop == "edge" and count[0] % 5 == 0 else OK
+
+    answer = answered(World(rule))
+    assert not [name for name in scenes_of(answer) if "axis-stream" in name or "framing" in name]
+
+
+def beaten(period_s: float, phase_s: float, *hops: str) -> World:
+    """Answers of 3.5 s, of which a clock at these hops ends those that it finds under way."""
+
+    def rule(asked: Asked) -> Answer:
+        next_s = period_s - (asked.begun_s - phase_s) % period_s
+        if asked.hop in hops and next_s < 3.6:
+            wait_s = min(0.1, next_s / 2)
+            return Answer(wait_s=wait_s, spread_s=next_s - wait_s, cut=True)
+        return Answer(spread_s=3.5)
+
+    return World(rule)
+
+
+def test_a_clock_is_judged_by_the_answers_that_met_a_beat() -> None:
+    """Those between two beats go well at the box too, and say nothing of it."""
+    answer = answered(beaten(6.0, 2.0, "edge"))
+    (fault,) = answer["faults"]
+    assert (fault["class"], fault["hops"]) == ("periodic-kill", ["edge"])
+    assert answer["elapsed_s"] < 60
+
+
+def test_a_clock_that_ends_answers_at_the_engine_is_not_the_boxs() -> None:
+    """The same endings, and past the box as well."""
+    answer = answered(beaten(6.0, 2.0, "edge", "inner", "engine"))
+    assert not [fault for fault in answer["faults"] if fault["hops"] != ["engine"]]
