@@ -226,6 +226,8 @@ class Observatory:
     workbench: Workbench
     tap_port: int
     redirection: Redirection
+    taps: StandingTaps
+    """Those further in, which must stand while the program runs: hops send there."""
 
 
 @contextmanager
@@ -235,7 +237,7 @@ def observatory(
     """Opens the tap's port and leads the program there; the port is closed on leaving.
 
     Raises:
-        ExonerateError: the first hop speaks TLS, or no port can be had.
+        ExonerateError: the first hop speaks TLS, or the address of a tap cannot be had.
     """
     entry = deployment.hops[0]
     if parse_address(entry.url).secure:
@@ -263,13 +265,13 @@ def observatory(
         stdout_to_stderr=stdout_to_stderr,
         foreground=sys.stdin.isatty(),
     )
-    observing_performers: dict[type[Activity], Performer] = {
-        Tap: TapPerformer({port: listener}, {entry.name: entry.url}),
-        RunProgram: ProgramPerformer(program),
-    }
-    with closing(listener):
+    with closing(listener), standing_taps(deployment) as inner:
+        observing_performers: dict[type[Activity], Performer] = {
+            Tap: TapPerformer({port: listener}, {entry.name: entry.url}, further_in=inner),
+            RunProgram: ProgramPerformer(program),
+        }
         workbench = build_workbench(deployment, place, more=observing_performers)
-        yield Observatory(workbench, port, redirection)
+        yield Observatory(workbench, port, redirection, inner)
 
 
 @contextmanager

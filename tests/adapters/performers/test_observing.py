@@ -15,6 +15,7 @@ from exonerate.adapters.clock import SystemClock
 from exonerate.adapters.performers.observing import ProgramPerformer, TapPerformer, VictimProgram
 from exonerate.adapters.player import Performer, ScenePlayer
 from exonerate.adapters.process_table import descendants, identity_of
+from exonerate.adapters.standing_tap import StandingTaps
 from exonerate.adapters.tap import tap_listener
 from exonerate.core.diagnosis.client.observed import read_observed
 from exonerate.core.scene import Activity, Event, RunProgram, Scene, Tap
@@ -48,7 +49,9 @@ def play(code: str, *, limit_s: float = 30.0, upstream: str = "", port: int = 9)
     ]
     if upstream:
         listener = tap_listener(port=port)
-        performers[Tap] = TapPerformer({port: listener}, {"edge": upstream})
+        performers[Tap] = TapPerformer(
+            {port: listener}, {"edge": upstream}, further_in=StandingTaps([])
+        )
         activities.append(Tap(name="tap", hop="edge", listen_port=port, upstream_url=upstream))
     player = ScenePlayer(clock=SystemClock(), performers=performers)
     scene = Scene(id="s", why="test", activities=tuple(activities))

@@ -61,6 +61,15 @@ def test_a_missing_key_is_the_operators_affair() -> None:
     assert problem(told, headers=(("Authorization", ""),)) is None
 
 
+def test_a_hop_whose_key_only_the_hop_before_it_has_is_not_examined() -> None:
+    """A gateway puts in the engine's key; the victim has none, and needs none."""
+    told = seen(("edge", "hang", None), ("engine", "refused", 401))
+    assert problem(told) is None
+    assert "wants a key that only the hop before it has" in not_seen(told, DEPLOYMENT)[0]
+    everywhere = seen(("edge", "refused", 401), ("engine", "refused", 401))
+    assert problem(everywhere) == "`edge` answers 401: it wants a key"
+
+
 def test_a_key_that_nobody_accepts_is_the_operators_affair() -> None:
     """401 or 403 at every hop that was asked."""
     everywhere = seen(("edge", "refused", 403), ("engine", "refused", 403))

@@ -47,19 +47,27 @@ deadline_s = 6
 
 
 @contextmanager
-def path(folder: Path, engine: dict[str, object], proxy: dict[str, object]) -> Iterator[None]:
-    """A proxy before a scripted engine, and the deployment file of both."""
-    ports = free_ports(2)
-    edge, core = (f"http://127.0.0.1:{port}" for port in ports)
+def path(
+    folder: Path, engine: dict[str, object], proxy: dict[str, object], *, tapped: bool = False
+) -> Iterator[None]:
+    """A proxy before a scripted engine, and the deployment file of both.
+
+    `tapped`: the proxy sends to where a tap is to stand, and nobody listens there by himself.
+    """
+    ports = free_ports(3)
+    edge, core, tap = (f"http://127.0.0.1:{port}" for port in ports)
     (folder / "engine.json").write_text(json.dumps({"first_byte_s": 0.02, **engine}))
     (folder / "edge.json").write_text(json.dumps(proxy))
     module = (sys.executable, "-m")
     engine_argv = [*module, "exonerate.lab.scripted_engine", "--port", str(ports[1])]
     engine_argv += ["--config", str(folder / "engine.json")]
     proxy_argv = [*module, "exonerate.lab.faulty_proxy", "--listen", f"127.0.0.1:{ports[0]}"]
-    proxy_argv += ["--upstream", core, "--rules", str(folder / "edge.json")]
-    ready = [Ready(url=f"tcp://127.0.0.1:{port}") for port in ports]
-    (folder / "exonerate.toml").write_text(DEPLOYMENT.format(edge=edge, engine=core))
+    behind = tap if tapped else core
+    proxy_argv += ["--upstream", behind, "--rules", str(folder / "edge.json")]
+    ready = [Ready(url=f"tcp://127.0.0.1:{port}") for port in ports[:2]]
+    named = f'url = "{core}"' + (f'\ntap = "{tap}"' if tapped else "")
+    text = DEPLOYMENT.replace('url = "{engine}"', named)
+    (folder / "exonerate.toml").write_text(text.format(edge=edge))
     with (
         start_program(engine_argv, log=folder / "engine.log", ready=ready[1]),
         start_program(proxy_argv, log=folder / "edge.log", ready=ready[0]),
@@ -148,6 +156,14 @@ def test_a_client_that_is_to_blame_is_named_and_the_path_is_cleared(
     assert (status, hops) == (1, expected[1]), answer["paragraph"]
     assert named in expected[0].split("|"), answer["paragraph"]
     assert "engine" in {entry.get("hop") for entry in answer["cleared"]}
+
+
+def test_a_tap_further_in_stands_while_the_program_runs(tmp_path: Path) -> None:
+    """The proxy sends there: without it every request of the program would fail."""
+    with path(tmp_path, {}, {}, tapped=True):
+        status, answer, said = located(tmp_path, *HARNESS, *SHORT)
+    assert '"rounds_done": 3' in said
+    assert (status, blamed(answer)) == (0, []), answer["paragraph"]
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 
 from exonerate.adapters.address import parse_address
-from exonerate.adapters.player import ActivityFailed, Stage, seconds_since
+from exonerate.adapters.player import ActivityFailed, Performer, Stage, seconds_since
 from exonerate.adapters.process_table import (
     ProcessIdentity,
     descendants,
@@ -36,19 +36,26 @@ class TapPerformer:
     Args:
         listeners: port -> listening socket.
         urls: hop name -> URL as the operator wrote it.
+        further_in: performs the taps that the deployment names, which stand for the whole run.
     """
 
-    def __init__(self, listeners: Mapping[int, socket.socket], urls: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        listeners: Mapping[int, socket.socket],
+        urls: Mapping[str, str],
+        *,
+        further_in: Performer,
+    ) -> None:
         self._listeners = listeners
         self._urls = urls
+        self._further_in = further_in
 
     async def __call__(self, activity: Activity, stage: Stage) -> None:
         """One event for each exchange and each connection, as they end."""
         assert isinstance(activity, Tap)
         name = activity.name
         if activity.listen_port not in self._listeners:
-            # A tap further in, named in the deployment: only `locate` without a program opens it.
-            stage.emit(name, "skipped", {"because": ["the tap was not opened"]})
+            await self._further_in(activity, stage)
             return
         ears = TapEars(
             exchange=lambda seen: stage.emit(name, "tap_exchange", tapped_exchange_to_json(seen)),

@@ -28,6 +28,7 @@ BEATS_MIN, BEAT_PARTS_MAX = 4, 3
 BEAT_TOLERANCE_S, PERIOD_S_MIN = 0.15, 2.0
 TOGETHER_S, APART_S = 0.25, 0.5
 """Streams that began so far apart and stopped so close to each other stopped together."""
+TIMEOUTS = frozenset({504, 408})
 _SAID = {504: "timeout", 408: "timeout", 503: "unavailable", 502: "bad-gateway"}
 TRANSPORT_DEFECTS = frozenset(
     {"invalid-utf8", "invalid-json", "framing-in-body", "duplicated-event", "text-after-finish",
@@ -88,7 +89,7 @@ def ended_after(rounds: Sequence[Round]) -> str | None:
     silences = [silence_s(round_) for round_ in rounds]
     statuses = {round_.exchange.status or 0 for round_ in rounds}
     # Who says that it took too long has waited, however short its patience.
-    refusals = min(statuses) >= 400 and {_SAID.get(status) for status in statuses} != {"timeout"}
+    refusals = min(statuses) >= 400 and not statuses <= TIMEOUTS
     if median(totals) < (REFUSED_AT_ONCE_S if refusals else AT_ONCE_S):
         return "at-once"
     if median(silences) >= SILENCE_S_MIN and _alike(silences):

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from exonerate.core.deployment.model import Deployment, Hop
-from exonerate.core.deployment.topology import beyond, hop_named, is_engine
+from exonerate.core.deployment.topology import before, beyond, hop_named, is_engine
 from exonerate.core.diagnosis.beside import PageSample
 from exonerate.core.diagnosis.engine_process import engine_process
 from exonerate.core.diagnosis.facts import Facts, Round, Session
@@ -128,6 +128,7 @@ def _refused_key(facts: Facts, deployment: Deployment) -> OperatorProblem | None
     # 403 is also what a filter says; only where nobody at all lets the request in is it the key.
     everywhere = [n for n in asked if _always(_rounds(facts, n), (401, 403))]
     without_key = [n for n in asked if _always(_rounds(facts, n), (401,))]
+    without_key = [n for n in without_key if not _let_in_before(facts, n, deployment)]
     if key is None and not given and without_key:
         name = without_key[0]
         return OperatorProblem(
@@ -145,6 +146,15 @@ def _refused_key(facts: Facts, deployment: Deployment) -> OperatorProblem | None
     return None
 
 
+def _let_in_before(facts: Facts, hop: str, deployment: Deployment) -> bool:
+    """Whether a hop further out takes requests without a key: it has one of its own for this."""
+    outer = [h.name for h in before(deployment, hop) if h.name != hop]
+    return any(
+        rounds and not any(r.exchange.status in (401, 403) for r in rounds)
+        for rounds in (_rounds(facts, name) for name in outer)
+    )
+
+
 def _about(facts: Facts, hop: Hop, deployment: Deployment) -> Iterator[str]:
     rounds = _rounds(facts, hop.name)
     if _distrusted(rounds):
@@ -155,6 +165,11 @@ def _about(facts: Facts, hop: Hop, deployment: Deployment) -> Iterator[str]:
     elif _unreached(rounds):
         why = next((r.exchange.error for r in rounds if r.exchange.error), "no connection")
         yield f"`{hop.name}`: cannot be reached from here ({why}): it was not asked directly"
+    elif _always(rounds, (401,)) and _let_in_before(facts, hop.name, deployment):
+        yield (
+            f"`{hop.name}`: wants a key that only the hop before it has (401): it was not asked "
+            "directly"
+        )
     if is_engine(hop) and loading(facts, hop.name):
         yield f"`{hop.name}`: it was still loading its model; wait until it is ready"
     if _process_hidden(facts, hop):

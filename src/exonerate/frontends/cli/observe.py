@@ -160,7 +160,7 @@ def run_observed(
                 redactor=workbench.redactor,
                 progress=progress,
             )
-            answer = run_async(job)
+            answer = run_async(watching.taps.during(job))
             if victim.record is not None:
                 _write_recording(victim.record, workbench.ledger.records(run=request.run))
             return answer
