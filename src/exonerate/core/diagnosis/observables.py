@@ -91,7 +91,7 @@ from exonerate.core.diagnosis.facts import Facts, Session
 from exonerate.core.diagnosis.leaving import leaving, surplus, without_borrowed_copies
 from exonerate.core.diagnosis.logged import by_source
 from exonerate.core.diagnosis.meanwhile import engine_state, legs
-from exonerate.core.diagnosis.situations import engine_health
+from exonerate.core.diagnosis.situations import deep_health, engine_health
 from exonerate.core.diagnosis.speakers import spoken_by
 from exonerate.core.diagnosis.streaming import innermost, stream_shape
 from exonerate.core.diagnosis.suspect import Observation
@@ -145,6 +145,7 @@ VALUES: Mapping[str, tuple[str, ...]] = {
     "ended-by": ("us", "hop", "network", "nobody", "upstream"),
     "breaker": ("open", "closed"),
     "health": ("ok", "fails", "silent", "loading"),
+    "deep-health": ("ok", "fails", "silent", "loading"),
     "phase": ("before-head", "before-token", "after-token"),
     "delivered": ("acked", "unacked"),
     "onward-delivered": ("acked", "unacked"),
@@ -219,6 +220,7 @@ def _of_hop(hop: Hop, facts: Facts, deployment: Deployment) -> list[Observation]
         *_of_the_way(hop, facts, deployment, through),
         breaker(hop, facts, through),
         engine_health(hop, facts, through),
+        deep_health(hop, facts, through),
     ]
     return [observation for observation in found if observation is not None]
 
