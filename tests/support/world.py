@@ -114,6 +114,8 @@ class Answer:
 
     wait_s: float = 0.15
     spread_s: float = 0.3
+    drains_s: float = 0.0
+    """For how long the connection stays open after the last token."""
     status: int | None = 200
     silent: bool = False
     cut: bool = False
@@ -124,6 +126,8 @@ class Answer:
     headers: tuple[tuple[str, str], ...] = ()
     text: str = ""
     """What the answer says, where that matters."""
+    unreadable: bool = False
+    """Whole and in order, and no event of it holds any text."""
     reaches: str | None = None
     """For silent requests: the name of the next hop if the bytes got there."""
     lost: bool = False
@@ -246,7 +250,7 @@ class World:
             if on_connection == 1:
                 ready_s = answer.name_s + answer.handshake_s
                 answer = replace(answer, wait_s=answer.wait_s + ready_s)
-            waited_s = answer.wait_s + answer.spread_s
+            waited_s = answer.wait_s + answer.spread_s + answer.drains_s
             given_up = "no"
             if answer.silent or answer.wait_s > session.deadline_s:
                 waited_s, given_up = session.deadline_s, "deadline"
@@ -382,6 +386,7 @@ def _exchange(
     first = int((begun_s + answer.wait_s) * NS) if ok else None
     spread_ms = answer.spread_s * 1000
     arrivals = tuple(answer.wait_s * 1000 + spread_ms * i / 7 for i in range(8)) if ok else ()
+    arrivals = () if answer.unreadable else arrivals
     whole = ok and not answer.cut
     told = text_facts(answer.text if ok else "")
     return Exchange(
@@ -403,7 +408,7 @@ def _exchange(
         connected_ns=begun + int((answer.name_s + answer.handshake_s) * NS),
         written_ns=begun,
         first_byte_ns=first if ok else (ended if answer.status and given_up == "no" else None),
-        first_token_ns=first,
+        first_token_ns=first if arrivals else None,
         ended_ns=ended,
         arrivals_ms=arrivals,
         status=answer.status if given_up == "no" else None,

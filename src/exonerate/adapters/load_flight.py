@@ -9,13 +9,14 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from collections.abc import Sequence
+from itertools import accumulate, repeat
 
 from exonerate.core.instant import NS_PER_S
 from exonerate.core.wire.dialects import Dialect
-from exonerate.core.wire.end_codes import Circumstances, Ending, end_code
+from exonerate.core.wire.end_codes import REGULAR, Circumstances, Ending, end_code
 from exonerate.core.wire.kept_answer import AnswerFacts, LoadAnswer, RunMemory
 from exonerate.core.wire.kept_reads import KeptReads, Wake
-from exonerate.core.wire.read_times import ReadTimes
+from exonerate.core.wire.read_times import ReadTimes, in_a_row
 from exonerate.core.workload.plan import Work
 from exonerate.core.workload.result_blocks import (
     COMPLETE,
@@ -137,6 +138,10 @@ class Flight:
         )
 
     def _end_code(self, facts: AnswerFacts, record: RequestRecord) -> str:
+        framed = self.ending == "framed" and facts.body_complete and not facts.broken
+        if framed and facts.status is not None and facts.status < 400:
+            # As `end_code` would say; nearly all answers are so.
+            return REGULAR
         # Bytes that looked like the end and were none, or a rule that was broken; it may have been
         # broken in the middle of a stream, which is looked at only when all is over.
         unsound = facts.broken or (self.ending == "framed" and not facts.body_complete)
@@ -161,24 +166,27 @@ def _put_arrivals(record: RequestRecord, read_of_event: Sequence[int], times: Re
     """Put the stamp of each event into the record, and name the reads that brought several."""
     if not read_of_event:
         return
-    record.events = len(read_of_event)
-    record.first_token_ns = times.at(read_of_event[0])
-    record.gaps_ns = times.gaps_ns(read_of_event, record.begun_ns)
-    one_by_one = isinstance(read_of_event, range)
-    if not one_by_one and len(set(read_of_event)) != len(read_of_event):
-        record.coalesced = _coalesced(read_of_event, times)
-        record.censored = sum(read.events - 1 for read in record.coalesced)
+    row = in_a_row(read_of_event)
+    events = read_of_event if row is None else row
+    record.events = len(events)
+    record.first_token_ns = times.at(events[0])
+    record.gaps_ns = times.gaps_ns(events, record.begun_ns)
+    if isinstance(row, range):
+        return
+    if row is not None:
+        spans = times.spans_of_neighbours_ns(row.reads)
+        record.coalesced = _coalesced(row.counts, spans)
+        record.censored = row.events - len(row.reads)
+        return
+    shares = Counter(read_of_event)
+    record.coalesced = _coalesced([*shares.values()], times.spans_ns([*shares]))
+    record.censored = len(events) - len(shares)
 
 
-def _coalesced(read_of_event: Sequence[int], times: ReadTimes) -> tuple[CoalescedRead, ...]:
-    first, firsts, counts, reads = 0, [], [], []
-    for read, events in Counter(read_of_event).items():
-        if events > 1:
-            firsts.append(first)
-            counts.append(events)
-            reads.append(read)
-        first += events
-    return tuple(map(CoalescedRead, firsts, counts, times.spans_ns(reads)))
+def _coalesced(counts: Sequence[int], spans_ns: Sequence[int]) -> tuple[CoalescedRead, ...]:
+    firsts = accumulate(counts, initial=0)
+    shared = [read for read in zip(firsts, counts, spans_ns, strict=False) if read[1] > 1]
+    return tuple(map(tuple.__new__, repeat(CoalescedRead), shared))
 
 
 def _or_unknown(count: int | None) -> int:

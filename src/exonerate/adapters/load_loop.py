@@ -57,7 +57,7 @@ LARGE_READ_BYTES = 4096
 """An answer with more or larger reads than these is packed, and its bytes are counted."""
 
 QuickSlot: TypeAlias = tuple[Receive, list[bytes]]
-"""All that the hot path needs of a slot whose answer may be kept unseen."""
+"""All that the hot path needs of a slot whose answer may be kept unseen, by its descriptor."""
 
 
 class LoadLoop:
@@ -85,7 +85,7 @@ class LoadLoop:
         self._memory = RunMemory()
         self._epoll = select.epoll()
         self._slots: dict[int, Slot] = {}
-        self._quick: dict[int, QuickSlot] = {}
+        self._quick: list[QuickSlot | None] = []
         self._busy: dict[Slot, int] = {}
         self._idle: list[Slot] = []
         self._begun_ns = time.monotonic_ns()
@@ -178,10 +178,11 @@ class LoadLoop:
     def _read(self, ready: list[tuple[int, int]], wake: Wake) -> None:
         quick = self._quick
         for fd, mask in ready:
-            if fd not in quick:
+            found = quick[fd]
+            if found is None:
                 self._attend(self._slots[fd], mask, wake)
                 continue
-            receive, kept = quick[fd]
+            receive, kept = found
             try:
                 content, ancillary, _, _ = receive(READ_BYTES, ANCILLARY_BYTES)
             except OSError as error:
@@ -231,7 +232,7 @@ class LoadLoop:
             assert slot.flight is not None
             self._quick[slot.fd] = (slot.receive, slot.flight.reads.loose)
         else:
-            self._quick.pop(slot.fd, None)
+            self._quick[slot.fd] = None
 
     def _lost(self, slot: Slot, error: OSError) -> None:
         if error.errno not in (errno.EAGAIN, errno.EINTR):
@@ -239,7 +240,7 @@ class LoadLoop:
 
     def _over(self, slot: Slot, ending: Ending) -> None:
         """The request of this slot has ended, or must be sent again, or the slot was idle."""
-        self._quick.pop(slot.fd, None)
+        self._quick[slot.fd] = None
         flight = slot.flight
         if flight is None:
             self._drop(slot)
@@ -312,6 +313,7 @@ class LoadLoop:
     def _register(self, slot: Slot) -> None:
         self.facts.connections += 1
         self._slots[slot.fd] = slot
+        self._quick += [None] * (slot.fd + 1 - len(self._quick))
         slot.interest = _interest(slot)
         self._epoll.register(slot.fd, slot.interest)
 
@@ -346,7 +348,7 @@ class LoadLoop:
         if len(loose) > 3 * LOOSE_READS_MAX or (loose and len(loose[-3]) > LARGE_READ_BYTES):
             flight.reads.pack()
         if slot.quick and len(flight.reads.blob) > KEPT_BYTES_MAX:
-            self._quick.pop(slot.fd, None)
+            self._quick[slot.fd] = None
             slot.quick = False
             flight.look_closer()
 
@@ -366,7 +368,7 @@ class LoadLoop:
     def _forget(self, slot: Slot) -> None:
         # Closing the descriptor takes it out of the epoll set (epoll(7)).
         self._slots.pop(slot.fd, None)
-        self._quick.pop(slot.fd, None)
+        self._quick[slot.fd] = None
 
     def _close_all(self) -> None:
         for slot in list(self._slots.values()):

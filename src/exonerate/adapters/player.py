@@ -31,9 +31,8 @@ class ActivityFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A round that waits at a hop for longer than usual; `ended` is set when it has ended."""
+    """A round that waits for longer than usual; `ended` is set when it has ended."""
 
-    hop: str
     round: int
     ended: asyncio.Event
 
@@ -50,6 +49,9 @@ class Stage:
     events: list[Event] = field(default_factory=list)
     waiting: dict[str, Waiting] = field(default_factory=dict)
     """Watched sessions whose round waits, or has waited."""
+    unanswered: dict[str, asyncio.Event] = field(default_factory=dict)
+    """Hops at which a watched round was asked, and what is set when its first token comes, or it
+    is over."""
     failed_rounds: dict[str, int] = field(default_factory=dict)
     """Sessions that failed, and in which round."""
     turns: asyncio.Lock = field(default_factory=asyncio.Lock)

@@ -59,10 +59,14 @@ async def play_session(
     link: Link = USUAL,
     turn: Turn | None = None,
     enough: Enough | None = None,
+    asked: Callable[[], None] = lambda: None,
+    answered: Callable[[], None] = lambda: None,
 ) -> None:
     """Send the rounds; `body` is the victim's own request body where the recipe names one.
 
     `enough` is asked after each round whether the rest is still wanted; it may take its time.
+    `asked` is told when a round begins to wait, `answered` when its first token has come or it is
+    over.
 
     `on_read` gets every read of every round (round, raw bytes and stamps) for whoever wants to
     keep the bytes; the prober itself keeps none.
@@ -71,6 +75,7 @@ async def play_session(
     playing.on_read = on_read
     playing.turn = turn
     playing.enough = enough
+    playing.asked, playing.answered = asked, answered
     vigil = _Vigil(stall)
     async with asyncio.TaskGroup() as group:
         relay = group.create_task(vigil.obey(give_up)) if give_up else None
@@ -150,6 +155,8 @@ class _Session:
         self.on_read: Callable[[int, Read], None] | None = None
         self.turn: Turn | None = None
         self.enough: Enough | None = None
+        self.asked: Callable[[], None] = lambda: None
+        self.answered: Callable[[], None] = lambda: None
         self._address = parse_address(session.url)
         keepalive_s = session.tcp_keepalive_s
         self._dialer = Dialer(self._address, StampClock(), link, keepalive_s=keepalive_s)
@@ -201,6 +208,7 @@ class _Session:
         if self.turn is not None:
             await self.turn.take()
         recorder.begun_ns = self._clock.now()
+        self.asked()
         try:
             async with asyncio.timeout(self._session.deadline_s) as scope:
                 vigil.begin(scope, recorder, round_number)
@@ -212,6 +220,7 @@ class _Session:
             raise
         finally:
             vigil.rest()
+            self.answered()
             if self.turn is not None:
                 self.turn.give_back()
 
@@ -267,8 +276,10 @@ class _Session:
         conversation.keep_up()
         if self.on_read is not None:
             self.on_read(recorder.round_number, read)
-        if self.turn is not None and recorder.token_seen:
-            self.turn.give_back()
+        if recorder.token_seen:
+            self.answered()
+            if self.turn is not None:
+                self.turn.give_back()
         if not recorder.finished:
             # A flood must not keep the deadline from ending the round.
             await asyncio.sleep(0)

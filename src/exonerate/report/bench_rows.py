@@ -57,7 +57,7 @@ def request_row(record: RequestRecord) -> dict[str, Json]:
             "reads": record.reads,
             "censored": record.censored,
             "request_number": record.request_number,
-            "lateness_ns_max": record.lateness_ns_max,
+            "lateness_ns_max": record.latest_read_ns,
         }
     )
     row.update({name: bool(record.flags & flag) for name, flag in FLAGS.items()})

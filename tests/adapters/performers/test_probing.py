@@ -62,6 +62,24 @@ async def server(silent_from: int) -> AsyncIterator[int]:
         yield started.sockets[0].getsockname()[1]
 
 
+@asynccontextmanager
+async def slow_server(wait_s: float) -> AsyncIterator[int]:
+    """A server that takes a while for each answer; yields its port."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            await reader.readuntil(b"\r\n\r\n")
+            await asyncio.sleep(wait_s)
+            writer.write(ANSWER)
+            await reader.read()
+        finally:
+            writer.close()
+
+    started = await asyncio.start_server(serve, "127.0.0.1", 0)
+    async with started:
+        yield started.sockets[0].getsockname()[1]
+
+
 def session(name: str, port: int, *, rounds: int, deadline_s: float = 10.0) -> ProbeSession:
     """A session without idle time."""
     prompt = PromptRecipe(seed=1, prompt_tokens=8)
@@ -233,3 +251,17 @@ def test_nothing_is_asked_past_a_hop_while_the_victim_waits_there_as_well() -> N
     ended = {(e.activity, e.data["round"]): int(str(e.data["ended_ns"])) for e in events}
     assert begun["meanwhile-engine", 1] > ended["direct", 2]
     assert ended["meanwhile-engine", 1] < ended["victim", 1]
+
+
+def test_a_probe_asked_for_a_round_that_has_been_answered_is_ended() -> None:
+    """It would only hold the engine; it says nothing then."""
+
+    async def run() -> Sequence[Event]:
+        async with slow_server(0.6) as slow, server(silent_from=1) as never:
+            meanwhile = session("meanwhile", never, rounds=1, deadline_s=30.0)
+            victim = session("victim", slow, rounds=1)
+            trigger = Stall(session="victim", after_s=0.1, play=(meanwhile,), give_up_ratio=9.0)
+            return await play(Scene(id="s", why="t", activities=(victim,), triggers=(trigger,)))
+
+    ends = {e.activity: e.data["given_up"] for e in asyncio.run(run()) if e.kind == "exchange"}
+    assert ends == {"meanwhile": "interrupted", "victim": "no"}

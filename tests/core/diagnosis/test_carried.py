@@ -10,6 +10,7 @@ from exonerate.core.deployment.parse import parse_deployment
 from exonerate.core.diagnosis.carried import (
     Passage,
     copies_at_engines,
+    leg_answered,
     passage,
     read_state,
     upstream_in_sight,
@@ -166,3 +167,55 @@ def test_an_engine_that_gets_copies_is_told_of_them() -> None:
     found = list(copies_at_engines([several], DEPLOYMENT))
     assert [(o.hop, o.value, o.times) for o in found] == [("engine", "several", 3)]
     assert list(copies_at_engines([replace(several, value="one")], DEPLOYMENT)) == []
+
+
+def test_copies_are_doubted_while_other_clients_ask_the_same_box() -> None:
+    """Their requests go on as well, and look like copies of ours."""
+    inner = "127.0.0.1:8081"
+    copies = [onward(1000, 0, inner), onward(1000, 0, inner, port=7001)]
+    other = {
+        "up": False, "peer": None, "local_port": 8080, "peer_port": 6000, "state": "ESTABLISHED",
+        "sent_bytes": 0, "received_bytes": 900, "accepted": True,
+    }  # fmt: skip
+    alone, crowded = judged(copies), judged([*copies, other])
+    assert alone is not None
+    assert crowded is not None
+    assert (alone.copies, alone.crowded) == (2, False)
+    assert crowded.crowded
+
+
+PAIR = """\
+[deployment]
+model = "m"
+[[hop]]
+name = "edge"
+role = "router"
+url = "http://127.0.0.1:8080"
+[[hop]]
+name = "prefill"
+role = "prefill"
+url = "http://127.0.0.1:8081"
+[[hop]]
+name = "decode"
+role = "decode"
+url = "http://127.0.0.1:8082"
+"""
+
+
+def test_the_engine_of_a_pair_that_answered_is_told_from_the_one_that_did_not() -> None:
+    """By the connections to each; an engine by itself is asked in other ways."""
+    deployment = parse_deployment(PAIR, path="test", folder="/")
+
+    def leg(name: str, port: int, answer: int) -> str | None:
+        row = {
+            "up": False, "peer": None, "local_port": port, "peer_port": 7000, "accepted": True,
+            "state": "ESTABLISHED", "received_bytes": 1100, "sent_bytes": answer,
+        }  # fmt: skip
+        seen = facts(readings(name, [row], process=True))
+        hop = next(hop for hop in deployment.hops if hop.name == name)
+        found = leg_answered(hop, seen, deployment, seen.sessions)
+        return None if found is None else found.value
+
+    assert leg("prefill", 8081, answer=300) == "yes"
+    assert leg("decode", 8082, answer=0) == "no"
+    assert leg("edge", 8080, answer=300) is None

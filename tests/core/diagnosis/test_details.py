@@ -17,15 +17,29 @@ def fault_of(world: World, *, budget_s: float = 120.0) -> Any:
 def test_a_silence_that_ends_an_answer_is_measured_with_its_interval() -> None:
     """An error after two seconds of silence: longer than any silence that went well."""
     timed_out = Answer(status=504, wait_s=2.0, spread_s=0.02)
+    thinking = Answer(wait_s=3.0, spread_s=0.5)
 
     def rule(asked: Asked) -> Answer:
-        return timed_out if asked.hop == "edge" and asked.on_connection == 2 else OK
+        if asked.on_connection != 2:
+            return OK
+        return timed_out if asked.hop == "edge" else thinking
 
-    fault = fault_of(World(rule))
+    fault = fault_of(World(rule, sockets_visible=False))
     assert fault["class"] == "idle-timer"
     assert abs(fault["details"]["idle_s"] - 2.0) < 0.2
     between = fault["details"]["idle_s_between"]
     assert between["largest_ok"] < between["smallest_bad"] <= 2.1
+
+
+def test_a_box_that_says_504_while_nobody_behind_it_is_silent_has_no_idle_timer_to_blame() -> None:
+    """What it waited for was never late: where the request went is not known."""
+    timed_out = Answer(status=504, wait_s=2.0, spread_s=0.02)
+
+    def rule(asked: Asked) -> Answer:
+        return timed_out if asked.hop == "edge" and asked.on_connection == 2 else OK
+
+    answer: Any = locate_in(World(rule, sockets_visible=False), budget_s=60.0)
+    assert answer["faults"] == []
 
 
 @settings(max_examples=6, deadline=None)

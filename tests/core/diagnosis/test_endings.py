@@ -8,12 +8,16 @@ from exonerate.core.diagnosis.endings import (
     beat_of,
     defect_kind,
     ended_after,
+    ended_after_at,
     ended_by,
     longest_silence_s,
+    one_ending,
     phase,
     silence_s,
+    stopped_together,
 )
-from exonerate.core.diagnosis.facts import Round
+from exonerate.core.diagnosis.facts import Round, Session
+from exonerate.core.scene import ProbeSession, PromptRecipe, RequestRecipe
 from exonerate.core.wire.exchange import ConnectionFacts, ContentFacts, Exchange
 
 CONNECTION = ConnectionFacts(ordinal=1, request_number=1, age_s=0.0, idle_s=0.0, local_port=1)
@@ -54,6 +58,44 @@ def test_the_timer_behind_the_endings_shows_in_what_stays_the_same(
 ) -> None:
     """Silence, total time, neither, or at once; two endings show nothing."""
     assert ended_after(rounds) == expected
+
+
+def whole(*, longest_silence_s: float) -> Round:
+    """A whole answer with one pause in it."""
+    return replace(cut(total_s=5.0, last_token_s=0.1 + longest_silence_s), outcome="ok")
+
+
+@pytest.mark.parametrize(
+    ("bad", "pause_s", "expected"),
+    [
+        ([cut(total_s=2.5, last_token_s=1.5)] * 3, 0.05, "constant-total"),
+        ([cut(total_s=2.0, last_token_s=None)] * 3, 0.05, "own-silence"),
+        ([cut(total_s=2.0, last_token_s=None)] * 3, 3.0, "constant-silence"),
+        ([cut(total_s=t + 1, last_token_s=t) for t in (0.5, 1.5, 3.0)], 2.0, "constant-silence"),
+    ],
+)
+def test_no_timer_of_silence_goes_off_where_nobody_is_silent(
+    bad: list[Round], pause_s: float, expected: str
+) -> None:
+    """A box that drains a connection it has ended, or loses a request, makes a silence itself."""
+    edge = [session("edge", (round_,)) for round_ in bad]
+    past = [session("engine", (whole(longest_silence_s=pause_s),) * 3)]
+    assert ended_after_at("edge", edge, past) == expected
+
+
+def session(hop: str, rounds: tuple[Round, ...]) -> Session:
+    """A session of the victim's shape."""
+    recipe = RequestRecipe(
+        path="/v1/chat/completions",
+        model="m",
+        prompt=PromptRecipe(seed=1, prompt_tokens=60),
+        max_tokens=16,
+    )
+    plan = ProbeSession(
+        name=f"victim@{hop}", hop=hop, url="http://127.0.0.1:1", request=recipe, rounds=1,
+        connection="reuse", think_s=0.0, deadline_s=5.0,
+    )  # fmt: skip
+    return Session("victim-1", plan, rounds, None)
 
 
 def test_silence_is_counted_from_the_last_token() -> None:
@@ -118,7 +160,90 @@ def test_the_longest_silence_that_was_survived_counts_the_first_token_too() -> N
     assert longest_silence_s(Round(late, "ok")) == pytest.approx(3.0)
 
 
+def failed(round_: Round) -> Session:
+    """A session of one round."""
+    prompt = PromptRecipe(seed=1, prompt_tokens=8)
+    plan = ProbeSession(
+        name="victim@edge", hop="edge", url="http://127.0.0.1:1", connection="reuse", rounds=1,
+        request=RequestRecipe(path="/v1/completions", model="m", prompt=prompt, max_tokens=2),
+        think_s=0.0, deadline_s=9.0,
+    )  # fmt: skip
+    return Session("s", plan, (round_,), None)
+
+
+def refused_after(total_s: float) -> Round:
+    """An error answer of the hop after a silence."""
+    exchange = cut(total_s=total_s, last_token_s=None).exchange
+    return Round(replace(exchange, status=504), "server-error")
+
+
+@pytest.mark.parametrize(
+    ("refused_s", "expected"),
+    [(3.0, ["cut", "cut", "ok"]), (0.2, ["cut", "server-error", "ok"])],
+)
+def test_a_timer_looks_the_same_before_and_after_the_head_of_the_answer(
+    refused_s: float, expected: list[str]
+) -> None:
+    """It says 504 or closes, after the same silence; an error that comes at once is another."""
+    rounds = (cut(total_s=3.05, last_token_s=None), refused_after(refused_s))
+    well = Round(rounds[0].exchange, "ok")
+    sessions = [failed(r) for r in (*rounds, well)]
+    assert one_ending(sessions, ["cut", "server-error", "ok"]) == expected
+
+
+def test_a_timer_that_ends_evenly_spaced_requests_is_no_beat() -> None:
+    """The beat is ours: every ending came as long after its request."""
+    ends = (3.0, 7.0, 11.0, 15.0, 19.0)
+    exchange = cut(total_s=3.0, last_token_s=None).exchange
+    rounds = [
+        Round(replace(exchange, begun_ns=int((e - 3.0) * 1e9), ended_ns=int(e * 1e9)), "cut")
+        for e in ends
+    ]
+    assert beat_of(rounds) is None
+
+
 def test_a_box_that_says_it_waited_too_long_has_waited_however_short_its_timer() -> None:
     """A 504 after the same 0.85 s is a timer; one that comes in no time is a refusal."""
     assert ended_after(refused(504, total_s=0.85)) == "constant-silence"
     assert ended_after(refused(504, total_s=0.01)) == "at-once"
+
+
+def stream(begun_s: float, stopped_s: float, *, well: bool = False, hung: bool = False) -> Session:
+    """A session of one answer that flowed until it stopped."""
+    exchange = cut(total_s=stopped_s - begun_s, last_token_s=stopped_s - begun_s).exchange
+    begun_ns, waits_s = int(begun_s * 1e9), 4.0 if hung else 0.0
+    exchange = replace(
+        exchange,
+        begun_ns=begun_ns,
+        first_token_ns=begun_ns + 100_000_000,
+        ended_ns=int((stopped_s + waits_s) * 1e9),
+        given_up="provisional" if hung else "no",
+    )
+    return failed(Round(exchange, "ok" if well else "hang" if hung else "cut"))
+
+
+@pytest.mark.parametrize("hung", [False, True])
+def test_answers_that_began_apart_and_stopped_at_once_stopped_together(hung: bool) -> None:
+    """Be they cut or left unfinished; twice here, while what was asked past the hop went on."""
+    through = [
+        stream(0.0, 2.0, hung=hung), stream(1.0, 2.05, hung=hung),
+        stream(9.0, 11.0, hung=hung), stream(9.9, 11.1, hung=hung),
+    ]  # fmt: skip
+    past = [stream(1.2, 3.7, well=True), stream(10.0, 12.5, well=True)]
+    assert stopped_together(through, past) == 2
+
+
+@pytest.mark.parametrize(
+    ("through", "past"),
+    [
+        ([stream(0.0, 2.0), stream(0.1, 2.05)], [stream(1.0, 3.0, well=True)]),
+        ([stream(0.0, 2.0), stream(1.0, 2.05)], [stream(1.0, 2.0)]),
+        ([stream(0.0, 2.0), stream(1.0, 2.0), stream(0.5, 3.0, well=True)], [stream(1.0, 4.0)]),
+        ([stream(0.0, 2.0), stream(1.0, 3.0)], [stream(1.0, 4.0, well=True)]),
+    ],
+)
+def test_no_clock_of_a_box_is_seen_in_other_endings(
+    through: list[Session], past: list[Session]
+) -> None:
+    """As long after their beginning; past the hop as well; not all of them; or not at once."""
+    assert stopped_together(through, past) == 0

@@ -7,7 +7,24 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.support.world import Answer, Asked, Rule, World, locate_in
+from tests.support.world import (
+    OK,
+    PATH,
+    Answer,
+    Asked,
+    Rule,
+    World,
+    judgement_after,
+    locate_in,
+)
+
+from exonerate.core.deployment.parse import parse_deployment
+from exonerate.core.diagnosis.catalogue.registry import suspects_of
+from exonerate.core.diagnosis.engine_rules import copies_prove, stranger_behind
+from exonerate.core.diagnosis.facts import read_facts
+from exonerate.core.diagnosis.judgement import Judgement
+from exonerate.core.diagnosis.posterior import rate
+from exonerate.core.diagnosis.suspect import Observation
 
 GARBAGE = "zqx ## vvv 0x0 lkj @@ qqq wrp"
 
@@ -143,3 +160,59 @@ def test_a_model_that_says_what_it_likes_is_never_a_fault(
 
     answer = located(world(rule, concurrency=concurrency))
     assert answer["faults"] == [], answer["paragraph"]
+
+
+@pytest.mark.parametrize(
+    ("through", "face", "left", "stranger"),
+    [
+        ("burst", "elsewhere", None, True),
+        ("burst", "seen", None, False),
+        ("hang", "elsewhere", "no", False),
+        ("refused", "elsewhere", "no", True),
+    ],
+)
+def test_a_box_that_sends_to_somebody_unnamed_is_blamed_only_for_what_it_kept(
+    through: str, face: str, left: str | None, stranger: bool
+) -> None:
+    """The bypass leaves the stranger out as well; a request that never left tells of the box."""
+    deployment = World(said).deployment
+    seen = [
+        Observation("edge", "through", through, 3, 3),
+        Observation("edge", "beyond", "ok", 6, 6),
+        Observation("edge", "upstream-face", face, 3, 3),
+        Observation("edge", "ended-by", "us" if through == "hang" else "hop", 3, 3),
+        *([Observation("edge", "request-left", left, 3, 3)] if left else []),
+    ]
+    ratings, none = rate(suspects_of(deployment), seen)
+    judgement = Judgement(read_facts([]), deployment, tuple(seen), tuple(ratings), none)
+    assert judgement.top.suspect.hop == "edge"
+    assert stranger_behind(judgement) is stranger
+
+
+@pytest.mark.parametrize(
+    ("role", "copies", "behind", "proven"),
+    [
+        ("engine", "several", "more", True),
+        ("engine", "one", "more", False),
+        ("engine", "several", "as-many", False),
+        ("decode", "several", "more", False),
+    ],
+)
+def test_copies_of_our_own_requests_prove_who_made_them(
+    role: str, copies: str, behind: str, proven: bool
+) -> None:
+    """Seen on the wire three times, and waiting together; a pair of engines gets two by right."""
+    path = PATH.replace('role = "engine"', f'role = "{role}"')
+    deployment = parse_deployment(path, path="test", folder="/")
+    seen = (
+        Observation("inner", "through", "slow", 2, 2),
+        Observation("inner", "request-copies", copies, 3, 4),
+        Observation("inner", "requests-behind", behind, 9, 9),
+    )
+    suspects = [s for s in suspects_of(deployment) if s.hop == "inner"]
+    ratings, none = rate(suspects, seen)
+    first = [r for r in ratings if r.suspect.suspect_class.slug == "retry-multiplication"]
+    judgement = Judgement(
+        judgement_after(World(lambda _: OK)).facts, deployment, seen, (*first,), none
+    )
+    assert copies_prove(judgement) is proven

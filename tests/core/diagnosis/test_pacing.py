@@ -1,6 +1,8 @@
 """How long the next scene is idle, read from what went well and what did not."""
 
-from tests.support.world import OK, SILENT, Answer, Asked, World, locate_in
+from tests.support.world import OK, SILENT, Answer, Asked, Rule, World, locate_in
+
+from exonerate.core.scene import Event, ProbeSession, Scene
 
 
 def idles(limit_s: float) -> list[float]:
@@ -28,3 +30,37 @@ def test_the_border_between_idle_times_is_narrowed() -> None:
 def test_idle_times_vary_where_nothing_fails() -> None:
     """A count of requests and an age would not come apart otherwise."""
     assert len(set(idles(9.0))) > 1
+
+
+class Watched(World):
+    """A world that keeps the scenes that were played in it."""
+
+    def play(self, scene: Scene) -> list[Event]:
+        """Note at which hop each scene that copies the victim asks first."""
+        sessions = [a for a in scene.activities if isinstance(a, ProbeSession)]
+        if scene.id.startswith("victim-"):
+            FIRST.append(sessions[0].hop)
+        return World.play(self, scene)
+
+
+FIRST: list[str] = []
+
+
+def first_asked(rule: Rule) -> list[str]:
+    """At which hop each scene that copies the victim asks first."""
+    FIRST.clear()
+    locate_in(Watched(rule))
+    return list(FIRST)
+
+
+def test_what_is_broken_off_is_asked_behind_what_is_waited_for() -> None:
+    """Late answers at the engine and a timer before it: from then on the engine is asked first."""
+    late = Answer(wait_s=6.0)
+    asked = first_asked(lambda a: Answer(status=504, wait_s=3.0) if a.hop == "edge" else late)
+    assert asked[0] == "edge"
+    assert set(asked[1:]) == {"engine"}
+
+
+def test_where_answers_come_in_time_the_order_of_the_path_stays() -> None:
+    """From the client inwards."""
+    assert set(first_asked(lambda _: OK)) == {"edge"}

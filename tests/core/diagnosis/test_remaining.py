@@ -156,3 +156,18 @@ def test_whatever_two_boxes_do_the_engine_and_sound_boxes_stay_innocent(
     answer: Any = locate_in(World(path(edge, inner), load=load))
     guilty = {hop for hop, name in (("edge", edge), ("inner", inner)) if name is not None}
     assert set(accused(answer)) <= guilty, answer["paragraph"]
+
+
+def test_a_timer_that_cuts_what_an_inner_box_holds_back_is_named_beside_it() -> None:
+    """The answer would have come, late and whole: who ends it does that of his own."""
+
+    def rule(asked: Asked) -> Answer:
+        if asked.hop == "engine":
+            return replace(OK, wait_s=0.1, spread_s=2.4)
+        if asked.hop == "inner":
+            return replace(OK, wait_s=2.5, spread_s=0.001)
+        return Answer(status=504, wait_s=1.2)
+
+    answer: Any = locate_in(World(rule, sockets_visible=False))
+    named = {(f["class"], f["hops"][0]) for f in answer["faults"]}
+    assert named == {("idle-timer", "edge"), ("buffering", "inner")}

@@ -55,6 +55,8 @@ class ProbePerformer:
         run = _ProbeRun(activity, stage)
         trigger = stage.triggers.get(activity.name)
         watch = run.watch(trigger) if trigger else None
+        # A side probe's own wait is nobody else's concern.
+        watched = trigger is not None and not trigger.beside
         await play_session(
             activity,
             clock=stage.clock,
@@ -65,6 +67,8 @@ class ProbePerformer:
             link=self._links.get(activity.hop, USUAL),
             turn=Turn(stage.turns) if activity.in_turn else None,
             enough=run.enough,
+            asked=run.on_asked if watched else _nothing,
+            answered=run.on_answered if watched else _nothing,
         )
         if not run.last_was_complete:
             raise ActivityFailed("a round did not complete")
@@ -83,6 +87,7 @@ class _ProbeRun:
         self._ended_rounds: dict[int, asyncio.Event] = defaultdict(asyncio.Event)
         self.last_was_complete = False
         self._asked = False
+        self._answered = asyncio.Event()
         self.give_up = asyncio.Event()
 
     def on_exchange(self, exchange: Exchange) -> None:
@@ -115,10 +120,18 @@ class _ProbeRun:
             return StallWatch((due,))
         return StallWatch(((trigger.after_s * SILENT_SHARE, self.on_silence), due))
 
+    def on_asked(self) -> None:
+        self._answered = self._stage.unanswered[self._session.hop] = asyncio.Event()
+
+    def on_answered(self) -> None:
+        self._answered.set()
+
     def on_silence(self, round_number: int) -> None:
         ended = self._ended_rounds[round_number]
-        waiting = Waiting(self._session.hop, round_number, ended)
+        waiting = Waiting(round_number, ended)
         self._stage.waiting[self._session.name] = waiting
+        # It may have fallen silent after the first token.
+        self._stage.unanswered[self._session.hop] = ended
 
     def on_stall(self, round_number: int) -> None:
         trigger = self._stage.triggers[self._session.name]
@@ -141,7 +154,8 @@ class _ProbeRun:
             asking = group.create_task(self._ask(trigger, probes, ended))
             await ended.wait()
             watching.cancel()
-            if not self._asked:
+            # Once it was answered, what was asked for its sake would only hold the engine.
+            if not self._asked or self.last_was_complete:
                 asking.cancel()
 
     async def _play(self, activities: Sequence[Activity]) -> None:
@@ -150,7 +164,8 @@ class _ProbeRun:
 
     async def _ask(self, trigger: Stall, probes: Sequence[Activity], ended: asyncio.Event) -> None:
         stalled_ns = self._stage.clock.now()
-        await self._worth_asking(trigger, probes)
+        if not await self._worth_asking(trigger, probes):
+            return
         self._asked = True
         here = [p for p in probes if isinstance(p, ProbeSession) and p.hop == self._session.hop]
         past = [probe for probe in probes if probe not in here]
@@ -177,27 +192,32 @@ class _ProbeRun:
         except TimeoutError:
             self.give_up.set()
 
-    async def _worth_asking(self, trigger: Stall, probes: Sequence[Activity]) -> None:
+    async def _worth_asking(self, trigger: Stall, probes: Sequence[Activity]) -> bool:
         """Wait while asking would only add load to an engine that is slow for everybody.
 
-        While the victim's shape waits past this hop as well, that says it already; after it was
-        answered there, this round, which may have queued behind it, gets as long again. Where
-        nothing lies past this hop, one more stall limit.
+        While the victim's shape waits past this hop as well, that says it already, be it that it
+        has just been sent. After it was answered late there, this round, which may have queued
+        behind it, gets as long again. Where nothing lies past this hop, one more stall limit; and
+        nobody is asked once the session that this one is compared with has failed: how this one
+        ends is all that is still wanted.
         """
         past = {p.hop for p in probes if isinstance(p, ProbeSession)} - {self._session.hop}
         stalled_ns = self._stage.clock.now()
         if not past and probes:
             await asyncio.sleep(trigger.after_s)
-            return
-        waits = [w.ended for w in self._stage.waiting.values() if w.hop in past]
-        waits = [event for event in waits if not event.is_set()]
-        if waits:
-            for event in waits:
-                await event.wait()
-            if self._given_up_past(past):
-                return
-            waited_s = seconds_since(self._stage.clock, stalled_ns)
+            failed = self._stage.failed_rounds
+            return not any(name in failed for name in self._session.no_longer_than)
+        for event in self._unanswered_at(past):
+            await event.wait()
+        waited_s = seconds_since(self._stage.clock, stalled_ns)
+        if waited_s > trigger.after_s * SILENT_SHARE and not self._given_up_past(past):
             await asyncio.sleep(max(trigger.after_s, waited_s))
+        return True
+
+    def _unanswered_at(self, hops: set[str]) -> list[asyncio.Event]:
+        """What is set when the watched rounds that wait at these hops wait no longer."""
+        waits = (event for hop, event in self._stage.unanswered.items() if hop in hops)
+        return [event for event in waits if not event.is_set()]
 
     def _given_up_past(self, hops: set[str]) -> bool:
         """Whether a round at one of these hops was given up: there is no answer to queue behind."""
@@ -240,6 +260,10 @@ class _ProbeRun:
 
     def _exchanges(self) -> list[Exchange]:
         return [exchange_from_json(e.data) for e in self._stage.events if e.kind == "exchange"]
+
+
+def _nothing() -> None:
+    """Nobody watches this session."""
 
 
 def _at_round(activity: Activity, number: int) -> Activity:

@@ -43,13 +43,15 @@ class Passage:
     """What became of one request at a hop: `no`, `yes`, `answered`, and over how many connections.
 
     `elsewhere`: it went to an address that is no hop of the deployment; None where the
-    address was not seen. `source`: what showed it, sockets, a log, counters or a tap.
+    address was not seen. `source`: what showed it, sockets, a log, counters or a tap. `crowded`:
+    other clients of the hop sent something meanwhile, which may have gone on as well.
     """
 
     left: str
     copies: int = 0
     elsewhere: bool | None = False
     source: str = "sockets"
+    crowded: bool = False
 
 
 def passage(
@@ -61,6 +63,8 @@ def passage(
     others = _others_under_way(facts, round_, {h.name for h in before(deployment, hop.name)})
     watched = _Watched(facts, session.scene, round_, tuple(others))
     own = watched.through_process(hop, deployment)
+    if own is not None and own.copies > 1 and watched.crowded(hop):
+        own = replace(own, crowded=True)
     if own is not None and (own.left != "no" or _proven(facts, session, round_, hop, deployment)):
         return own
     nexts = [watched.to_next(other) for other in next_hops(deployment, hop.name)]
@@ -184,6 +188,22 @@ class _Watched:
             hop, lambda sample: _onward(sample) if sample.process_seen else None, deployment
         )
 
+    def crowded(self, hop: Hop) -> bool:
+        """Whether the hop got bytes meanwhile on a connection that is none of ours."""
+        begun = self.round.exchange.begun_ns
+        samples = self.facts.sockets.get((self.scene, hop.name), ())
+        earlier = [s for s in samples if s.at_ns <= begun][-1:]
+        during = _during(self.facts, self.scene, hop.name, self.round)
+        base = {port: got for s in earlier for port, got in self._from_others(s, hop)}
+        now = ((port, got) for s in during for port, got in self._from_others(s, hop))
+        return any(got > base.get(port, 0) for port, got in now)
+
+    def _from_others(self, sample: SocketSample, hop: Hop) -> Iterator[tuple[int, int]]:
+        for row in sample.rows or ():
+            client = number_of(row["peer_port"])
+            if row["local_port"] == hop_port(hop) and client not in self.facts.own_ports:
+                yield client, number_of(row["received_bytes"])
+
     def to_next(self, hop: Hop) -> Passage | None:
         """Seen on the connections to the next hop."""
         ours = self.facts.own_ports
@@ -204,7 +224,7 @@ class _Watched:
         base = view(earlier[-1])
         if base is None:
             return None
-        watched_s = 0.0
+        watched_s, over = 0.0, False
         best: Passage | None = None
         for sample in during:
             now = view(sample)
@@ -218,7 +238,8 @@ class _Watched:
             if found.left != "no":
                 best = found
             watched_s = seconds_between(begun, sample.at_ns)
-        return best or (Passage("no") if watched_s >= WATCHED_S_MIN else None)
+            over = over or sample.at_ns >= self.round.exchange.ended_ns
+        return best or (Passage("no") if over or watched_s >= WATCHED_S_MIN else None)
 
 
 def _during(facts: Facts, scene: str, hop: str, round_: Round) -> list[SocketSample]:

@@ -32,14 +32,40 @@ def passage_of(
 def upstream_face(
     hop: Hop, facts: Facts, deployment: Deployment, through: Sequence[Session]
 ) -> Observation | None:
-    """Whether the hop's upstream side was in sight at all, during any round."""
-    rounds = ((session, round_) for session in through for round_ in session.rounds)
-    seen = any(
-        passage_of(facts, s, r, hop, deployment) is not None
-        or upstream_in_sight(facts, s, r, hop, deployment)
-        for s, r in rounds
-    )
+    """Whether the hop's upstream side was in sight during any round, and where it led.
+
+    `elsewhere`: all that was seen to leave it went to addresses that are no hop here, so that
+    somebody whom nobody named stands behind it.
+    """
+    seen, elsewhere = False, 0
+    for session in through:
+        for round_ in session.rounds:
+            found = passage_of(facts, session, round_, hop, deployment)
+            if found is not None and found.left != "no" and not found.elsewhere:
+                return Observation(hop.name, "upstream-face", "seen", 1, 1)
+            elsewhere += found is not None and bool(found.elsewhere)
+            seen = seen or found is not None
+            seen = seen or upstream_in_sight(facts, session, round_, hop, deployment)
+    if elsewhere:
+        return Observation(hop.name, "upstream-face", "elsewhere", elsewhere, elsewhere)
     return Observation(hop.name, "upstream-face", "seen", 1, 1) if seen else None
+
+
+def request_copies(
+    hop: Hop, facts: Facts, deployment: Deployment, through: Sequence[Session]
+) -> Observation | None:
+    """Over how many connections the requests went on that were late or failed.
+
+    A box may send a request again only once the engine is late, so that each round is looked at.
+    """
+    late = [(s, r) for s in through for r in s.rounds if r.outcome not in ("ok", "unfinished")]
+    found = (passage_of(facts, session, round_, hop, deployment) for session, round_ in late)
+    gone = [p for p in found if p is not None and p.left != "no" and not p.crowded]
+    several = sum(p.copies > 1 for p in gone)
+    if not gone:
+        return None
+    value, times = ("several", several) if several else ("one", len(gone))
+    return Observation(hop.name, "request-copies", value, times, len(gone))
 
 
 def blames_next(

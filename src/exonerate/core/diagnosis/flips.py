@@ -15,7 +15,8 @@ from exonerate.core.diagnosis.chance import fisher_one_sided
 from exonerate.core.diagnosis.endings import BEAT_TOLERANCE_S, beat_of
 from exonerate.core.diagnosis.facts import Facts, Round, Session
 from exonerate.core.diagnosis.judgement import Judgement
-from exonerate.core.diagnosis.observables import ANSWERED, symptom, victim_sessions
+from exonerate.core.diagnosis.observables import symptom, victim_sessions
+from exonerate.core.diagnosis.vocabulary import ANSWERED
 from exonerate.core.instant import NS_PER_S
 
 FLIPS_MIN = 3

@@ -12,9 +12,10 @@ from exonerate.core.diagnosis.axes.observed import flips
 from exonerate.core.diagnosis.catalogue.registry import BUILT_IN, suspects_of
 from exonerate.core.diagnosis.control import starved_path
 from exonerate.core.diagnosis.facts import Facts, read_facts
-from exonerate.core.diagnosis.observables import COMPLAINTS, observations
+from exonerate.core.diagnosis.observables import observations
 from exonerate.core.diagnosis.posterior import Rating, rate
 from exonerate.core.diagnosis.suspect import Observation, Suspect, SuspectClass
+from exonerate.core.diagnosis.vocabulary import COMPLAINTS
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,11 +38,14 @@ from exonerate.core.diagnosis.axes.scenes import axis_scene
 from exonerate.core.diagnosis.axes.walks import WALKS_MAX
 from exonerate.core.diagnosis.catalogue.plugged import NOTHING_PLUGGED, PluggedClasses
 from exonerate.core.diagnosis.engine_rules import (
+    copies_prove,
     crowd_proves,
     crowd_scene,
     edge_scene,
+    moments_prove,
     pair_proves,
     queue_proves,
+    stranger_behind,
 )
 from exonerate.core.diagnosis.facts import Facts
 from exonerate.core.diagnosis.flips import (
@@ -83,6 +86,8 @@ EXPLAINED_BY = {
 }
 CONTENT_TIMES_MIN = 6
 CONTENT_QUESTION = ("healthy", "stale-reuse", "benign-nondeterminism", "corruption")
+NO_TEXT = ("hang", "slow")
+"""Complaints that have nothing to do with what an answer says."""
 NEXT_TO_NOTHING = 0.002
 ABORT_QUESTION = ("saturated", "slot-leak", "cancel-not-propagated", "scheduler-stuck")
 BUSY = ("queueing", "stuck", "progressing")
@@ -165,7 +170,8 @@ def _next_scene(judgement: Judgement, left_s: float, *, seed: int, gentle: bool)
     walk = _repeating_walk(judgement, left_s, seed=seed, gentle=gentle)
     if walk is not None:
         return walk
-    shape = next_shape(facts, deployment, _fresh_session_at(judgement), gentle=gentle)
+    fresh_at, clocked = _fresh_session_at(judgement), judgement.top_is("periodic-kill")
+    shape = next_shape(facts, deployment, fresh_at, gentle=gentle, clocked=clocked)
     return victim_scene(deployment, shape, seed)
 
 
@@ -199,6 +205,9 @@ def _outcome(judgement: Judgement, *, gentle: bool) -> str | None:
     if judgement.believed < CONVICTION:
         return None
     if suspect_class.slug == "healthy":
+        if judgement.top.contradicted_by:
+            # Errors that the victim gets and we do not: not seen is not the same as not there.
+            return None
         asked = crowd_scene(judgement, 0, gentle=gentle) is None
         clean = asked and _clean_enough(judgement) and not _content_wanted(judgement)
         return "no_fault" if clean else None
@@ -233,7 +242,7 @@ def _certain(judgement: Judgement) -> bool:
 
 def _convicted(judgement: Judgement) -> bool:
     top = judgement.top
-    if not _certain(judgement):
+    if not _certain(judgement) or stranger_behind(judgement):
         return False
     if judgement.top_is("engine-restart") and not restart_shown(
         judgement.facts, judgement.deployment, top.suspect.hop
@@ -266,17 +275,28 @@ def _unasked(judgement: Judgement) -> bool:
         return _abort_wanted(judgement)
     if judgement.top_is("cancel-not-propagated"):
         return not queue_proves(judgement)
+    if judgement.top_is("idle-timer") and _says(judgement, "unavailable"):
+        # A router that finds no worker says so too, and needs a while for it.
+        return judgement.observed("request-left") is None
+    if judgement.top_is("request-refused") and judgement.times("error-said"):
+        return judgement.observed("spoken-by") is None
     copies = judgement.observed("request-copies")
     return (
         judgement.top_is("retry-multiplication") and copies is None and not queue_proves(judgement)
     )
 
 
+def _says(judgement: Judgement, kind: str) -> bool:
+    said = judgement.observed("error-said")
+    return said is not None and said.value == kind
+
+
 def _proven_otherwise(judgement: Judgement) -> bool:
     """Whether another intervention than the bypass of the hop has flipped the symptom."""
     if judgement.top_is("corruption") and judgement.times("same-text") >= CONTENT_TIMES_MIN:
         return True
-    return crowd_proves(judgement) or pair_proves(judgement) or queue_proves(judgement)
+    proofs = (crowd_proves, pair_proves, queue_proves, copies_prove, moments_prove)
+    return any(proof(judgement) for proof in proofs)
 
 
 def _repeated(judgement: Judgement) -> bool:
@@ -316,6 +336,9 @@ def _fresh_session_at(judgement: Judgement) -> str | None:
     top = judgement.top.suspect
     failing = [s for s in judgement.facts.sessions if s.failed is not None]
     tried = any(s.plan.name == f"fresh@{top.hop}" for s in judgement.facts.sessions)
+    if failing and judgement.top_is("periodic-kill"):
+        # A second stream beside the victim's shows whether both stop at once.
+        return top.hop
     if not failing or tried or not top.suspect_class.is_fault:
         return None
     return top.hop if top.suspect_class.predicts.get("fails-at") else None
@@ -328,6 +351,9 @@ def _content_wanted(judgement: Judgement) -> bool:
         differs = judgement.times("same-text") if judgement.top_is("corruption") else 0
         return 0 < differs < CONTENT_TIMES_MIN
     if judgement.top.suspect.suspect_class.slug not in CONTENT_QUESTION:
+        return False
+    if any(o.observable == "complaint" and o.value in NO_TEXT for o in judgement.stated):
+        # That would not say who makes the victim wait, and costs as much as copying it again.
         return False
     entry = entry_hop(judgement.deployment)
     sessions = victim_sessions(facts, [entry])

@@ -1,61 +1,9 @@
-"""From facts to observables: small closed vocabularies that suspects predict.
-
-Every observable is about one hop:
-
-- ``through``: how the victim's own shape of session went at entries whose requests pass the hop
-- ``beyond``: the same at every entry past the hop (towards the engine)
-- ``fails-at``: which request of a connection failed, over the failing sessions
-- ``fresh-meanwhile``: a new connection through the hop while a victim round was waiting
-- ``small-meanwhile``: a request as small as can be through the hop, on a new connection meanwhile
-- ``beyond-meanwhile``: a new connection past the hop while a victim round was waiting
-- ``fresh-session``: many requests through the hop, each on a connection of its own
-- ``engine-meanwhile``: what the engines' counters did while a victim round was waiting
-- ``legs``: which of a pair of prefill and decode engines held the request meanwhile
-- ``leg-answered``: whether an engine of a pair, to which a router sent the waiting request,
-  answered
-- ``request-left``: whether the waiting request's bytes left the hop on its upstream side
-- ``request-copies``, ``left-to``: over how many connections it went on, and whether to a known hop
-- ``request-read``: whether the program at the hop ever took the request from its socket
-- ``ended-after``: what the failing rounds' times have in common; ``defect-kind``: what is damaged
-- ``error-said``: what kind of 5xx came back
-- ``same-text``, ``texts-past``: whether a question gets the text it gets past it, or further in
-- ``load-text``: what becomes of the text of the same question in another crowd
-- ``control``: that a known-good exchange on this host was slow too (a quick one is not reported)
-- ``processor-wait``: that the hop's processes stood ready and got no processor (if they did)
-- ``starved-path``: that a victim who complains of slowness has such a hop on its path (`control`)
-- ``closed-while-idle``: what became of connections at the entry while they were idle
-- ``period``: that the endings fall on a regular beat of the clock
-- ``abort-through``, ``abort-beyond``: whether the engine stops when a client leaves
-- ``leaving``: whether the hop closes a request's connection behind it when its client has left
-- ``requests-behind``: whether more requests wait behind the hop (a hop) than it has clients
-- ``slots-held``: whether the engine holds more slots or cache than the work it does
-- ``engine-process``: whether the engine's process was replaced, or nobody listens
-- ``upstream-face``: that the hop's upstream side was in sight, for any round
-- ``answer-held``: whether the answer's bytes reached the hop while its client got none of them
-- ``spoken-by``: whether an error answer is the engine's own, by its `Server` header and its kind
-- ``ended-by``: who ended the failing exchange; ``upstream``: the hop's log blames the next hop
-- ``health``: what the hop's health page said while rounds waited
-- ``breaker``: whether the hop kept the next ones from being asked, by its page or its log
-- ``phase``: when it failed: before any byte, before the first token, or after it
-- ``delivered``, ``onward-delivered``: whether the kernel at the other end acknowledged the request,
-  on our own connection to the hop and on the hop's connection to the next one
-- ``answer-lost``: whether the hop's own end of our connection sent what nobody acknowledged
-- ``pool``: what the hop's connections to the next one were like before a request failed
-- ``idle-dependence``, ``size-dependence``: whether all that failed was idle for longer, or larger,
-  than all that went well
-- ``next-idle``: whether the next hop closes idle connections just where requests fail
-- ``connecting``: where new connections to the hop spend their time before anything is asked
-- ``<axis>-flip``: whether the symptom goes when one thing of the victim's session is changed; see
-  `axes`
-
-A value is reported with how many tries showed it; mixed tries give ``mixed``, and a symptom that
-some entry never showed is ``not-everywhere`` (it cannot live in a hop that every entry passes).
-"""
+"""From facts to observables: what was seen of each hop, in the words of `vocabulary`."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import combinations
 
@@ -63,7 +11,6 @@ from exonerate.core.deployment.model import Deployment, Hop
 from exonerate.core.deployment.topology import before, beyond, is_engine, probeable
 from exonerate.core.diagnosis.aborts import aborts
 from exonerate.core.diagnosis.aside import fresh_session, meanwhile, small_meanwhile
-from exonerate.core.diagnosis.axes.registry import FLIPS
 from exonerate.core.diagnosis.between import held_at_tap
 from exonerate.core.diagnosis.carried import (
     answer_held,
@@ -71,22 +18,28 @@ from exonerate.core.diagnosis.carried import (
     leg_answered,
     read_state,
 )
-from exonerate.core.diagnosis.client.values import CLIENT_VALUES
+from exonerate.core.diagnosis.companions import failed_companions, whole_copies
 from exonerate.core.diagnosis.connecting import connecting, slow_to_connect
 from exonerate.core.diagnosis.control import control_slow, processor_wait
 from exonerate.core.diagnosis.counted import breaker
 from exonerate.core.diagnosis.delivery import answer_lost, delivered, onward_delivered, pool_state
 from exonerate.core.diagnosis.dependence import idle_dependence, next_idle, size_dependence
 from exonerate.core.diagnosis.endings import (
-    beat_of,
     defect_kind,
     ended_after_at,
     ended_by,
     error_said,
+    one_ending,
+    period,
     phase,
 )
 from exonerate.core.diagnosis.engine_process import engine_process
-from exonerate.core.diagnosis.faces import blames_next, passage_of, upstream_face
+from exonerate.core.diagnosis.faces import (
+    blames_next,
+    passage_of,
+    request_copies,
+    upstream_face,
+)
 from exonerate.core.diagnosis.facts import Facts, Session
 from exonerate.core.diagnosis.leaving import leaving, surplus, without_borrowed_copies
 from exonerate.core.diagnosis.logged import by_source
@@ -96,68 +49,10 @@ from exonerate.core.diagnosis.speakers import spoken_by
 from exonerate.core.diagnosis.streaming import innermost, stream_shape
 from exonerate.core.diagnosis.suspect import Observation
 from exonerate.core.diagnosis.texts import closed_while_idle, load_text, same_text, texts_past
+from exonerate.core.diagnosis.vocabulary import ANSWERED, BROKEN_OFF, VALUES
 
-SYMPTOMS = (
-    "ok", "slow", "hang", "cut", "lost-ending", "refused", "server-error", "no-answer",
-    "no-connect", "corrupt", "burst", "jerky", "mixed", "not-everywhere",
-)  # fmt: skip
-ANSWERED = ("ok", "slow")
-COMPLAINTS = ("hang", "slow", "truncated", "corrupted", "errors")
 LATE_TRIES_MIN = 3
 """So many sessions tell an entry that is late as a rule from one that was late by chance."""
-BROKEN_OFF = frozenset({"cut", "lost-ending", "no-answer"})
-VALUES: Mapping[str, tuple[str, ...]] = {
-    "through": SYMPTOMS,
-    "beyond": SYMPTOMS,
-    "fails-at": ("first-request", "same-request", "varying"),
-    "fresh-meanwhile": ("ok", "fails"),
-    "small-meanwhile": ("ok", "fails"),
-    "beyond-meanwhile": ("ok", "fails"),
-    "fresh-session": ("ok", "fails"),
-    "engine-meanwhile": ("idle", "progressing", "queueing", "stuck", "holding"),
-    "legs": ("decode-waits", "prefill-waits", "both-wait", "neither"),
-    "leg-answered": ("yes", "no"),
-    "request-left": ("no", "yes", "answered"),
-    "request-copies": ("one", "several"),
-    "left-to": ("next", "elsewhere"),
-    "request-read": ("read", "unread", "not-accepted"),
-    "ended-after": ("constant-silence", "constant-total", "varying", "at-once"),
-    "defect-kind": ("special-token", "transport", "garbled", "foreign"),
-    "error-said": ("timeout", "unavailable", "bad-gateway", "error"),
-    "period": ("regular",),
-    "complaint": COMPLAINTS,
-    "same-text": ("same", "differs"),
-    "texts-past": ("same", "differs"),
-    "load-text": ("same", "diverges", "unlike", "garbled", "foreign"),
-    "closed-while-idle": ("never", "always", "after-a-while"),
-    "abort-through": ("freed", "kept", "leaked"),
-    "abort-beyond": ("freed", "kept", "leaked"),
-    "leaving": ("passed-on", "kept-without-harm", "kept", "kept-before"),
-    "requests-behind": ("as-many", "more"),
-    "slots-held": ("as-live", "above-live"),
-    "engine-process": ("same", "restarted", "down"),
-    "answer-held": ("yes", "no"),
-    "upstream-face": ("seen",),
-    "spoken-by": ("hop", "engine"),
-    "control": ("quick", "slow"),
-    "processor-wait": ("fed", "starved"),
-    "starved-path": ("no", "yes"),
-    "ended-by": ("us", "hop", "network", "nobody", "upstream"),
-    "breaker": ("open", "closed"),
-    "health": ("ok", "fails", "silent", "loading"),
-    "deep-health": ("ok", "fails", "silent", "loading"),
-    "phase": ("before-head", "before-token", "after-token"),
-    "delivered": ("acked", "unacked"),
-    "onward-delivered": ("acked", "unacked"),
-    "answer-lost": ("no", "yes"),
-    "pool": ("used-closed", "kept-closed", "sound"),
-    "idle-dependence": ("longer-fails", "unrelated"),
-    "size-dependence": ("larger-fails", "unrelated"),
-    "next-idle": ("same-time", "other-time", "stays-open"),
-    "connecting": ("quick", "slow-name", "slow-handshake"),
-    **CLIENT_VALUES,
-    **FLIPS,
-}  # fmt: skip
 
 
 def observations(facts: Facts, deployment: Deployment) -> list[Observation]:
@@ -191,13 +86,17 @@ def _of_hop(hop: Hop, facts: Facts, deployment: Deployment) -> list[Observation]
     through = victim_sessions(facts, passing)
     crowded = load_text(hop, facts, deployment)
     inner = innermost(reference, deployment)
-    seen = _by_entry(hop.name, "through", [(s.hop, symptom(s, inner)) for s in through])
+    went = one_ending(through, [symptom(s, inner) for s in through])
+    seen = _by_entry(hop.name, "through", [(s.hop, w) for s, w in zip(through, went, strict=True)])
     found = [
         _with_crowds(seen, crowded),
         _by_entry(
             hop.name,
             "beyond",
-            [(s.hop, symptom(s, () if s in inner else inner)) for s in reference],
+            [
+                (s.hop, symptom(s, () if s in inner else inner))
+                for s in (*reference, *failed_companions(facts, past))
+            ],
         ),
         _fails_at(hop.name, through),
         meanwhile(hop.name, "fresh-meanwhile", facts, {hop.name}),
@@ -255,7 +154,7 @@ def _while_waiting(
     return [
         _tally(hop.name, "engine-meanwhile", states),
         by_source(_tally(hop.name, "request-left", [p.left for p in passages]), passages),
-        _tally(hop.name, "request-copies", ["several" if p.copies > 1 else "one" for p in gone]),
+        request_copies(hop, facts, deployment, through),
         _tally(
             hop.name,
             "left-to",
@@ -305,7 +204,8 @@ def _endings(
     ]
     if not bad:
         return []
-    after = ended_after_at(hop.name, through)
+    past = whole_copies(facts, beyond(deployment, hop.name))
+    after = ended_after_at(hop.name, through, past)
     kind, said = defect_kind(bad), error_said(bad)
     count = len(bad)
     return [
@@ -314,7 +214,7 @@ def _endings(
         Observation(hop.name, "ended-after", after, count, count) if after else None,
         Observation(hop.name, "error-said", said, count, count) if said else None,
         Observation(hop.name, "defect-kind", kind, count, count) if kind else None,
-        Observation(hop.name, "period", "regular", count, count) if beat_of(bad) else None,
+        period(hop, bad, facts, deployment),
     ]
 
 

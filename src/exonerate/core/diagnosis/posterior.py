@@ -13,8 +13,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from exonerate.core.diagnosis.observables import VALUES
 from exonerate.core.diagnosis.suspect import Observation, Suspect
+from exonerate.core.diagnosis.vocabulary import VALUES
 
 SURPRISE = 0.02
 """Chance that an observation comes out against a true suspect's prediction."""

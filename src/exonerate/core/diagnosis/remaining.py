@@ -28,7 +28,8 @@ from exonerate.core.deployment.model import Deployment
 from exonerate.core.deployment.topology import before, beyond, entry_hop, probeable
 from exonerate.core.diagnosis.facts import Facts, Round, Session
 from exonerate.core.diagnosis.judgement import Judgement, judge_facts
-from exonerate.core.diagnosis.observables import ANSWERED, BROKEN_OFF, symptom, victim_sessions
+from exonerate.core.diagnosis.observables import symptom, victim_sessions
+from exonerate.core.diagnosis.vocabulary import ANSWERED, BROKEN_OFF
 
 Convicted: TypeAlias = Callable[[Judgement], bool]
 
@@ -43,7 +44,8 @@ FOLLOWS: Mapping[str, frozenset[str]] = {
     "refused": frozenset({"refused", "server-error", "no-answer"}),
     "server-error": frozenset({"server-error", "refused", "no-answer", "cut", "slow"}),
     "corrupt": frozenset({"corrupt", "lost-ending", "cut", "server-error", "no-answer"}),
-    "burst": frozenset({"burst", "jerky", "slow", "cut", "server-error", "no-answer"}),
+    # What arrives late and whole was ended by nobody; who ends it further out does that himself.
+    "burst": frozenset({"burst", "jerky", "slow"}),
     "jerky": frozenset({"jerky", "burst", "slow"}),
     "slow": frozenset({"slow", "server-error", "no-answer", "cut"}),
 }

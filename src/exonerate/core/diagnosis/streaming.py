@@ -43,7 +43,7 @@ def stream_shape(session: Session, reference: Sequence[Session]) -> str:
         return "burst"
     smooth = median(separate_share(r) for r in other)
     if smooth >= SMOOTH_SHARE_MIN:
-        merged = median(separate_share(r) for r in own) < JERKY_FRACTION * smooth
+        merged = median(steady_share(r) for r in own) < JERKY_FRACTION * smooth
         return "jerky" if merged else "ok"
     return "ok"
 
@@ -83,6 +83,21 @@ def separate_share(round_: Round) -> float:
     arrivals = round_.exchange.arrivals_ms
     apart = sum(later - earlier > CLUSTER_GAP_MS for earlier, later in pairwise(arrivals))
     return (1 + apart) / len(arrivals)
+
+
+def steady_share(round_: Round) -> float:
+    """The same without the tokens that came with the first one, where enough others followed.
+
+    A box that is late once, with the head of an answer, passes the rest on as it comes; one that
+    merges goes on merging.
+    """
+    arrivals = round_.exchange.arrivals_ms
+    gaps = (later - earlier > CLUSTER_GAP_MS for earlier, later in pairwise(arrivals))
+    together = next((number for number, apart in enumerate(gaps, 1) if apart), len(arrivals))
+    later = arrivals[together:]
+    if len(later) < EVENTS_MIN:
+        return separate_share(round_)
+    return separate_share(replace(round_, exchange=replace(round_.exchange, arrivals_ms=later)))
 
 
 def _typical_spread(rounds: Sequence[Round]) -> float:

@@ -20,9 +20,10 @@ from exonerate.core.diagnosis.axes.axis import beside
 from exonerate.core.diagnosis.facts import Facts, Session
 from exonerate.core.diagnosis.sense import FOREIGN, GARBLED
 from exonerate.core.diagnosis.suspect import Observation
-from exonerate.core.wire.exchange import Exchange
+from exonerate.core.wire.exchange import ContentFacts, Exchange
 
 AGAIN = "content-again@"
+NO_TEXT = "no text"
 LIKE_LENGTH = 0.5
 """Sensible answers to one question are about as long: the shorter at least this share."""
 
@@ -168,7 +169,13 @@ def _texts(sessions: Sequence[Session]) -> dict[int, set[str]]:
     found: dict[int, set[str]] = {}
     for session in sessions:
         for round_ in session.rounds:
-            digest = round_.exchange.content.text_sha256
+            digest = _digest(round_.exchange.content)
             if digest is not None and round_.outcome in ("ok", "slow"):
                 found.setdefault(round_.exchange.round, set()).add(digest)
     return found
+
+
+def _digest(content: ContentFacts) -> str | None:
+    """The hash of the text; a whole answer in which nothing can be read is a text, too."""
+    unreadable = content.meaningful_events == 0 and content.done_seen and not content.defects
+    return NO_TEXT if unreadable and content.text_sha256 is None else content.text_sha256

@@ -36,12 +36,16 @@ class Circumstances:
     fin_seen: bool = False
 
 
+REGULAR = "---"
+"""Nobody ended the exchange; the framing did, and the connection stays open."""
+
+
 def end_code(seen: Circumstances) -> str:
     """The three letters."""
     if seen.ending in ("framed", "fin") and seen.status is not None and seen.body_complete:
         if seen.status >= 400:
             return "hX" + ("H" if seen.request_written else "B")
-        return "hFE" if seen.ending == "fin" or seen.fin_seen else "---"
+        return "hFE" if seen.ending == "fin" or seen.fin_seen else REGULAR
     return _who_and_what(seen) + _phase(seen)
 
 

@@ -23,8 +23,8 @@ from exonerate.core.wire.stream_digest import (
     digest_stream,
     is_quick,
     sizes_hold,
-    trust_stream,
 )
+from exonerate.core.wire.trusted_stream import KnownEdges, trust_stream
 
 Turn: TypeAlias = Literal["first", "thorough", "usual"]
 
@@ -53,6 +53,7 @@ class RunMemory:
 
     def __init__(self) -> None:
         self._heads: dict[bytes, Head | None] = {}
+        self._edges: dict[Dialect, KnownEdges] = {}
         self._answers = 0
         self._proven = 0
 
@@ -67,6 +68,12 @@ class RunMemory:
         head = reader.head if reader.interim_answers == 0 else None
         self._heads[head_bytes] = head if head is not None and is_quick(head) else None
         return self._heads[head_bytes]
+
+    def edges(self, dialect: Dialect) -> KnownEdges:
+        """What was read of the edges of answers of this dialect."""
+        if dialect not in self._edges:
+            self._edges[dialect] = KnownEdges(dialect)
+        return self._edges[dialect]
 
     def next_turn(self) -> Turn:
         """How thoroughly the next answer is to be looked at; all but `usual` prove chunk sizes."""
@@ -217,7 +224,7 @@ class LoadAnswer:
         digest = None
         if turn != "first" and not self._ragged:
             if turn == "usual" and memory.trusted:
-                digest = trust_stream(reads, self._head_bytes, self._dialect)
+                digest = trust_stream(reads, self._head_bytes, memory.edges(self._dialect))
             elif turn == "usual" or sizes_hold(reads, self._head_bytes):
                 digest = count_stream(reads, self._head_bytes, self._dialect)
         if digest is None:

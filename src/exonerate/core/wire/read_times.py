@@ -13,9 +13,11 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import accumulate, chain, repeat
 from operator import sub
+from typing import overload
 
 from exonerate.core.instant import NS_PER_S
 
@@ -32,6 +34,43 @@ _NOT_SOON = (1 << _LANE_BITS) - _SOON_NS
 _PER_1000, _PER_1000_SHIFT = 68_719_477, 36
 """x * 68719477 >> 36 is x // 1000 for every x below 2**26: the product of the error (264) and x
 stays below 2**36 (Granlund and Montgomery, 1994, theorem 4.2)."""
+
+
+class EventsOfReads(Sequence[int]):
+    """The read of each event, for neighbouring reads that brought so many events each."""
+
+    __slots__ = ("counts", "events", "reads")
+
+    def __init__(self, reads: range, counts: Sequence[int]) -> None:
+        self.reads = reads
+        self.counts = counts
+        """One or more for each read."""
+        self.events = sum(counts)
+
+    def __len__(self) -> int:
+        return self.events
+
+    def __iter__(self) -> Iterator[int]:
+        return chain.from_iterable(map(repeat, self.reads, self.counts))
+
+    @overload
+    def __getitem__(self, at: int) -> int: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[int]: ...
+    def __getitem__(self, at: int | slice) -> int | Sequence[int]:
+        return self.reads.start if at == 0 else list(self)[at]
+
+
+def in_a_row(read_of_event: Sequence[int]) -> range | EventsOfReads | None:
+    """The same, where each read from the first to the last brought an event; else None."""
+    if isinstance(read_of_event, range | EventsOfReads):
+        return read_of_event
+    counts = Counter(read_of_event)
+    if not counts or len(counts) != read_of_event[-1] - read_of_event[0] + 1:
+        return None
+    reads = range(read_of_event[0], read_of_event[-1] + 1)
+    one_by_one = len(counts) == len(read_of_event)
+    return reads if one_by_one else EventsOfReads(reads, list(counts.values()))
 
 
 class ReadTimes:
@@ -72,19 +111,26 @@ class ReadTimes:
             for read in reads
         ]
 
+    def spans_of_neighbours_ns(self, reads: range) -> list[int]:
+        """The same for reads that follow one another."""
+        found = self._spans_in_lanes(reads) if reads.start else None
+        return self.spans_ns(reads) if found is None else found
+
     def gaps_ns(self, read_of_event: Sequence[int], begun_ns: int) -> array[int]:
         """From each event to the next, given the read that brought it; first from `begun_ns`."""
-        if not read_of_event:
-            return array("I")
-        first, last = read_of_event[0], read_of_event[-1]
-        if isinstance(read_of_event, range) or len(set(read_of_event)) == last - first + 1:
-            gaps = self._gaps_of_neighbours(range(first, last + 1), begun_ns)
-            if gaps is not None:
-                return gaps if len(gaps) == len(read_of_event) else _shared(gaps, read_of_event)
+        row = in_a_row(read_of_event)
+        counts = row.counts if isinstance(row, EventsOfReads) else None
+        reads = row.reads if isinstance(row, EventsOfReads) else row
+        gaps = self._gaps_of_neighbours(reads, begun_ns) if reads else None
+        if gaps is not None:
+            return gaps if counts is None else _shared(gaps, counts)
         return gaps_one_by_one([self.at(read) for read in read_of_event], begun_ns)
 
     def lateness_us(self) -> tuple[array[int], int]:
-        """For each read how long after its stamp it was read, 65535 being "or more"; the most."""
+        """For each read how long after its stamp it was read, 65535 being "or more".
+
+        Also the most of them, where 16 bits do not hold it, else 0.
+        """
         number = self.number
         bias = _in_each(_BIAS, number)
         read_at = _lanes(self._wakes[1::2]) + self._offset_ns * _in_each(1, number)
@@ -93,8 +139,18 @@ class ReadTimes:
             return self._lateness_one_by_one()
         # The quotient is moved to the upper half of its lane, where it has 16 bits to itself.
         quotients = late_ns * _PER_1000 >> (_PER_1000_SHIFT - 32)
-        late_us = array("H", quotients.to_bytes(_LANE_BYTES * number, "little"))[2::4]
-        return late_us, max(late_us, default=0)
+        return array("H", quotients.to_bytes(_LANE_BYTES * number, "little"))[2::4], 0
+
+    def _spans_in_lanes(self, reads: range) -> list[int] | None:
+        """Each the smaller of two gaps; None where one is out of bounds."""
+        number = len(reads)
+        all_bits = (1 << _LANE_BITS * number) - 1
+        biased = (self._wall >> _LANE_BITS * reads.start & all_bits) + _in_each(_BIAS, number)
+        before = self._wall >> _LANE_BITS * (reads.start - 1) & all_bits
+        polled = _lanes(self._wakes[2 * reads.start : 2 * reads.stop : 2])
+        since = _within(biased - before, number)
+        empty = _within(biased - polled - self._offset_ns * _in_each(1, number), number)
+        return None if since is None or empty is None else list(map(min, since, empty))
 
     def _gaps_of_neighbours(self, reads: range, begun_ns: int) -> array[int] | None:
         """The gaps of events that came with a read each; None where one is out of bounds."""
@@ -102,10 +158,7 @@ class ReadTimes:
         all_bits = (1 << _LANE_BITS * number) - 1
         stamps = self._wall >> _LANE_BITS * reads.start & all_bits
         before = (stamps << _LANE_BITS | begun_ns + self._offset_ns) & all_bits
-        biased = stamps + _in_each(_BIAS, number) - before
-        words = array("I", biased.to_bytes(_LANE_BYTES * number, "little"))
-        within = words[1::2].tobytes() == _BIAS_HIGH_WORD * number
-        return words[::2] if within else None
+        return _within(stamps + _in_each(_BIAS, number) - before, number)
 
     def _lateness_one_by_one(self) -> tuple[array[int], int]:
         # Bytes that came while the loop was already reading are not late.
@@ -113,7 +166,9 @@ class ReadTimes:
             (read_ns + self._offset_ns - stamp) // 1000
             for read_ns, stamp in zip(self._wakes[1::2], self.wall_ns, strict=True)
         ]
-        return array("H", [min(max(0, late), U16_MAX) for late in late_us]), max(0, *late_us)
+        most_us = max(late_us)
+        kept = array("H", [min(max(0, late), U16_MAX) for late in late_us])
+        return kept, most_us if most_us > U16_MAX else 0
 
 
 def gaps_one_by_one(arrivals: list[int], begun_ns: int) -> array[int]:
@@ -122,17 +177,18 @@ def gaps_one_by_one(arrivals: list[int], begun_ns: int) -> array[int]:
     return array("Q" if max(gaps, default=0) > U32_MAX else "I", gaps)
 
 
-def _shared(gaps: array[int], read_of_event: Sequence[int]) -> array[int]:
+def _shared(gaps: array[int], counts: Sequence[int]) -> array[int]:
     """The same gaps with a zero for each event that came in the read of the one before."""
-    spread, taken = array("I"), 0
-    for read, events in Counter(read_of_event).items():
-        if events > 1:
-            end = read - read_of_event[0] + 1
-            spread.extend(gaps[taken:end])
-            spread.frombytes(bytes(spread.itemsize * (events - 1)))
-            taken = end
-    spread.extend(gaps[taken:])
+    spread = array("I", bytes(gaps.itemsize * sum(counts)))
+    for first, gap in zip(accumulate(counts, initial=0), gaps, strict=False):
+        spread[first] = gap
     return spread
+
+
+def _within(biased: int, number: int) -> array[int] | None:
+    """The lanes without their bias, each in 32 bits; None where one is not in these bounds."""
+    words = array("I", biased.to_bytes(_LANE_BYTES * number, "little"))
+    return words[::2] if words[1::2].tobytes() == _BIAS_HIGH_WORD * number else None
 
 
 def _lanes(numbers: array[int]) -> int:

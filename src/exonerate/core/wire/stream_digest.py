@@ -7,9 +7,9 @@ the kernel's stamp and the time at which the loop woke up. When the bytes look l
 the whole answer is read at once, by one of four ways, each slower and more general than the one
 before; a way that finds the answer unlike what it expects answers None, and the next one is taken:
 
-0. `trust_stream`: in a run whose first answers were proven to have text in each read, and whose
-   server counts its tokens as we count events, as many tokens as reads say that the next answer
-   came one event a read.
+0. `trust_stream` (in `trusted_stream`): in a run whose first answers were proven to have text in
+   each read, and whose server counts its tokens as we count events, as many tokens as reads say
+   that the next answer came one event a read.
 1. `count_stream`: nearly every engine sends one event in a chunk of its own, in one JSON layout,
    and a paced stream comes read by read. Then counting three byte strings over the whole answer
    proves that every read between the first and the last few brought exactly one event of text.
@@ -47,13 +47,15 @@ EVENT_END = b"\n\n\r\n"
 
 LAST_CHUNK = b"\r\n0\r\n\r\n"
 
-_MARKERS: tuple[bytes, ...] = tuple(
-    b'"%s":%s"' % (name, space)
+_MARKERS_OF_NAMES: tuple[tuple[bytes, tuple[bytes, ...]], ...] = tuple(
+    (b'"%s":' % name, tuple(b'"%s":%s"' % (name, space) for space in (b"", b" ")))
     for name in (b"content", b"text", b"reasoning_content", b"reasoning")
-    for space in (b"", b" ")
 )
-_DATA = b"\r\ndata: "
-_FIRST_EDGE, _LAST_EDGE = 2, 4
+_MARKERS: tuple[bytes, ...] = tuple(
+    marker for _, markers in _MARKERS_OF_NAMES for marker in markers
+)
+DATA = b"\r\ndata: "
+FIRST_EDGE, LAST_EDGE = 2, 4
 _SIZE_LINE_BYTES_MAX = 5
 """Of the chunks in `_SIZES`, with its CRLF."""
 
@@ -85,67 +87,8 @@ def is_quick(head: Head) -> bool:
     )
 
 
-# Way 0.
-
-
-def trust_stream(reads: KeptReads, head_bytes: int, dialect: Dialect) -> StreamDigest | None:
-    """Digest an answer by its edges alone, or None where its number of reads is not telling.
-
-    All reads but the last are known to end with `EVENT_END`, or with the head, and each from the
-    first to the last with text to bring at least one event of it: only for runs whose answers
-    were proven to be so. Where the server counted as many tokens as there are such reads, each
-    of them brought one; where it counted more, the longer ones tell which brought several.
-    """
-    number = reads.number()
-    begin = 1 if len(reads.piece(0)) == head_bytes else 0
-    if number - begin < _FIRST_EDGE + _LAST_EDGE:
-        return None
-    front = [reads.piece(begin)[0 if begin else head_bytes :], reads.piece(begin + 1)]
-    back = [reads.piece(read) for read in range(number - 1, number - 1 - _LAST_EDGE, -1)]
-    marker = _marker_of(b"".join(front + back))
-    if marker is None:
-        return None
-    skipped, texts_first, before = _until_text(front, marker)
-    left_out, texts_last, after = _until_text(back, marker)
-    if not texts_first or not texts_last:
-        return None
-    span = range(begin + skipped, number - left_out)
-    others = [*chain.from_iterable(before), *chain.from_iterable(reversed(after))]
-    # An event without text may still be a token to the server; it is none to us.
-    nothing = marker + b'"'
-    if reads.whole().count(nothing) != sum([nothing in event for event in others]):
-        return None
-    content = _content_of(others, len(span), dialect)
-    if content is None or content.completion_tokens is None:
-        return None
-    if texts_first == texts_last == 1 and content.completion_tokens == len(span):
-        return StreamDigest(content, span)
-    counts = [texts_first, *_counts_by_length(reads, span[1:-1]), texts_last]
-    if sum(counts) != content.completion_tokens or len(counts) != len(span):
-        return None
-    content = _content_of(others, sum(counts), dialect)
-    read_of_event = list(chain.from_iterable(map(repeat, span, counts)))
-    return None if content is None else StreamDigest(content, read_of_event)
-
-
-def _until_text(contents: list[bytes], marker: bytes) -> tuple[int, int, list[list[bytes]]]:
-    """The reads before the first with text, how many such events that has, and all other events.
-
-    There are none where no read has text; the other events come read by read.
-    """
-    others: list[list[bytes]] = []
-    for number, content in enumerate(contents):
-        events = content.split(EVENT_END)[:-1]
-        rest = [event for event in events if not _is_text(event, marker)]
-        others.append(rest)
-        if len(rest) != len(events):
-            return number, len(events) - len(rest), others
-    return 0, 0, others
-
-
-def _counts_by_length(reads: KeptReads, inner: range) -> list[int]:
+def counts_by_length(contents: list[bytes]) -> list[int]:
     """The events of each read, where only those that are longer than others may have several."""
-    contents = reads.contents()[inner.start : inner.stop]
     lengths = list(map(len, contents))
     usual = 3 * min(lengths, default=0) // 2
     return [
@@ -154,24 +97,21 @@ def _counts_by_length(reads: KeptReads, inner: range) -> list[int]:
     ]
 
 
-def _is_text(event: bytes, marker: bytes) -> bool:
+def has_text(event: bytes, marker: bytes) -> bool:
+    """By the quick rule."""
     return marker in event and marker + b'"' not in event
 
 
-def _marker_of(sample: bytes) -> bytes | None:
+def marker_of(sample: bytes) -> bytes | None:
     """The one marker of text that these events use; None where there are several or none."""
-    present = [marker for marker in _MARKERS if marker in sample]
+    present = [
+        marker
+        for name, markers in _MARKERS_OF_NAMES
+        if name in sample
+        for marker in markers
+        if marker in sample
+    ]
     return present[0] if len(present) == 1 else None
-
-
-def _content_of(events: list[bytes], text: int, dialect: Dialect) -> ContentFacts | None:
-    """The facts of an answer with so many events of text, none of which is among these."""
-    reader = ContentReader(dialect)
-    for event in events:
-        data = event.partition(_DATA)[2]
-        if not data or b"\n" in data or reader.event(SseEvent(data)):
-            return None
-    return reader.facts(unread_events=text)
 
 
 # Way 1.
@@ -209,7 +149,7 @@ def count_stream(reads: KeptReads, head_bytes: int, dialect: Dialect) -> StreamD
         return None
     if events == len(edges.events) + len(inner):
         return StreamDigest(content, _joined(edges, [1] * len(inner)))
-    counts = _counts_by_length(reads, inner)
+    counts = counts_by_length(reads.contents()[inner.start : inner.stop])
     if sum(counts) != events - len(edges.events):
         counts = [blob.count(EVENT_END, ends[read - 1], ends[read]) for read in inner]
     return StreamDigest(content, _joined(edges, counts))
@@ -244,19 +184,19 @@ def _edges(reads: KeptReads, head_bytes: int) -> _Edges | None:
     """Cut off and sort the events at the edges; None where they are not of the usual kind."""
     number = reads.number()
     first = 1 if len(reads.piece(0)) == head_bytes else 0
-    if number - first < _FIRST_EDGE + _LAST_EDGE:
+    if number - first < FIRST_EDGE + LAST_EDGE:
         return None
     if not reads.piece(number - 1).endswith(LAST_CHUNK):
         return None
-    inner = range(first + _FIRST_EDGE, number - _LAST_EDGE)
+    inner = range(first + FIRST_EDGE, number - LAST_EDGE)
     events: list[tuple[int, bytes]] = []
     for read in (*range(first, inner.start), *range(inner.stop, number)):
         content = reads.piece(read) if read else reads.piece(0)[head_bytes:]
         events += [(read, piece) for piece in content.split(EVENT_END)[:-1]]
-    marker = _marker_of(b"".join([piece for _, piece in events]))
+    marker = marker_of(b"".join([piece for _, piece in events]))
     if marker is None:
         return None
-    is_text = [_is_text(piece, marker) for _, piece in events]
+    is_text = [has_text(piece, marker) for _, piece in events]
     return _Edges(first, inner, events, marker, is_text)
 
 
@@ -267,7 +207,7 @@ def _edge_content(edges: _Edges, text: int, dialect: Dialect) -> ContentFacts | 
     for (_, piece), plain in zip(edges.events, edges.is_text, strict=True):
         if plain and read_text:
             continue
-        data = piece.partition(_DATA)[2]
+        data = piece.partition(DATA)[2]
         if not data or b"\n" in data or reader.event(SseEvent(data)) != plain:
             return None
         read_text += plain
@@ -323,7 +263,7 @@ def _one_event_each(body: bytes, number: int) -> bool:
     each LF LF before one ends it; the number of all LFs then leaves room for no other line.
     """
     return (
-        body.count(_DATA) == number
+        body.count(DATA) == number
         and body.count(EVENT_END) == number
         and body.count(b"\n") == 4 * number + 2
     )
@@ -335,7 +275,7 @@ def _meaningful(events: list[bytes], body: bytes) -> list[bool]:
     The markers are taken from the first and the last events: an answer that only in its middle
     uses another one disagrees with the careful reader and is read piece by piece.
     """
-    sample = b"".join(events[:_LAST_EDGE] + events[-_LAST_EDGE:])
+    sample = b"".join(events[:LAST_EDGE] + events[-LAST_EDGE:])
     present = [marker for marker in _MARKERS if marker in sample]
     if not present:
         return [False] * len(events)

@@ -74,7 +74,7 @@ class InstrumentFold:
             "resident_mib": sum(one["resident_kib"] for one in facts) / 1024,
             "lag_ms_p50": self._lateness_ms(0.5),
             "lag_ms_p99": self._lateness_ms(0.99),
-            "lag_ms_max": self._lateness_ns_max / NS_PER_MS,
+            "lag_ms_max": self._lateness_ms_max(),
             "sending_lag_share": lag_share,
             "sending_lag_ms": lag_ms,
             "censored_share": self._censored / self._events if self._events else 0.0,
@@ -91,6 +91,9 @@ class InstrumentFold:
     def _cpu_us_per_event(self, facts: Sequence[Mapping[str, Any]]) -> float | None:
         events = sum(one["events"] for one in facts)
         return 1e6 * sum(one["cpu_s"] for one in facts) / events if events else None
+
+    def _lateness_ms_max(self) -> float:
+        return max(self._lateness_ns_max / NS_PER_MS, max(self._lateness_us, default=0) / 1000)
 
     def _lateness_ms(self, share: float) -> float:
         wanted = share * self._lateness_us.total()

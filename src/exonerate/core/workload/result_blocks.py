@@ -27,9 +27,11 @@ import io
 import struct
 import sys
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from functools import lru_cache
+from itertools import accumulate, chain
+from operator import itemgetter
 from typing import BinaryIO, NamedTuple, cast
 
 import orjson
@@ -51,6 +53,7 @@ _U32_MAX = 0xFFFFFFFF
 _BLOCK = struct.Struct("<cI")
 _REQUEST = struct.Struct("<HHIQQQQQQQHBBIIIIIIII3s12s")
 _COALESCED_READ = struct.Struct("<IHI")
+_EVENTS: Callable[[CoalescedRead], int] = itemgetter(1)
 assert sys.byteorder == "little", "the arrays below are written in the machine's order"
 
 
@@ -87,6 +90,7 @@ class RequestRecord:
     """As they came: head and framing included."""
     reads: int = 0
     lateness_ns_max: int = 0
+    """Of all reads, where one was later than `lateness_us` can say."""
     censored: int = 0
     end: str = "---"
     finish_reason: str = ""
@@ -98,6 +102,11 @@ class RequestRecord:
     def complete(self) -> bool:
         """The answer ended as its framing and its stream promised, with a 2xx status."""
         return bool(self.flags & COMPLETE)
+
+    @property
+    def latest_read_ns(self) -> int:
+        """How late the latest read was."""
+        return max(self.lateness_ns_max, 1000 * max(self.lateness_us, default=0))
 
     @property
     def output_tokens(self) -> int:
@@ -162,11 +171,7 @@ def encode_request(record: RequestRecord) -> bytes:
     )
     pieces = [fixed]
     if record.coalesced:
-        pieces.append(len(record.coalesced).to_bytes(4, "little"))
-        pieces.extend(
-            _COALESCED_READ.pack(read.first_event, read.events, min(read.span_ns, _U32_MAX))
-            for read in record.coalesced
-        )
+        pieces.append(_packed(record.coalesced))
         gaps = _without_shared(gaps, record.coalesced)
     pieces.append(gaps.tobytes())
     pieces.append(len(record.lateness_us).to_bytes(4, "little"))
@@ -175,10 +180,29 @@ def encode_request(record: RequestRecord) -> bytes:
     return _BLOCK.pack(b"R", len(payload)) + payload
 
 
+def _packed(coalesced: Sequence[CoalescedRead]) -> bytes:
+    """Their number and all of them."""
+    number = len(coalesced)
+    try:
+        return _packer(number)(number, *chain.from_iterable(coalesced))
+    except struct.error:
+        narrow = [(first, events, min(span, _U32_MAX)) for first, events, span in coalesced]
+        return _packer(number)(number, *chain.from_iterable(narrow))
+
+
+@lru_cache(maxsize=512)
+def _packer(number: int) -> Callable[..., bytes]:
+    return struct.Struct("<I" + "IHI" * number).pack
+
+
 def _without_shared(gaps: array[int], coalesced: Sequence[CoalescedRead]) -> array[int]:
     """The gaps without the zeros of events that came in the read of the one before."""
-    kept = array(gaps.typecode)
-    at = 0
+    shared = sum(map(_EVENTS, coalesced)) - len(coalesced)
+    kept = array(gaps.typecode, [gap for gap in gaps if gap])
+    if len(kept) == len(gaps) - shared:
+        # All zeros were theirs; an event of another read may have a gap of zero, too.
+        return kept
+    kept, at = array(gaps.typecode), 0
     for read in coalesced:
         kept.extend(gaps[at : read.first_event + 1])
         at = read.first_event + read.events

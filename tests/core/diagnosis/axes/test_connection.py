@@ -22,3 +22,16 @@ def test_what_the_victim_does_already_is_not_varied() -> None:
     shorter = axes["idle"].vary(plain, facts, world.deployment)
     assert shorter is not None
     assert shorter.think_s < plain.think_s
+
+
+def test_what_comes_before_a_request_is_not_varied_for_the_first_one() -> None:
+    """A first request has no idle time before it, and is on a new connection anyhow."""
+    world = World(lambda _: OK)
+    facts = judgement_after(world).facts
+    shape = next_shape(facts, world.deployment, None)
+    plain = victim_session(world.deployment, hop_named(world.deployment, "edge"), shape, 1)
+    one = replace(plain, rounds=1)
+    axes = {axis.slug: axis for axis in AXES}
+    assert [axes[slug].vary(one, facts, world.deployment) for slug in ("idle", "fresh")] == [
+        None
+    ] * 2

@@ -1,7 +1,7 @@
 """The list of axes."""
 
 from exonerate.core.diagnosis.axes.registry import AXES, axis_of
-from exonerate.core.diagnosis.observables import VALUES
+from exonerate.core.diagnosis.vocabulary import VALUES
 
 
 def test_every_axis_has_a_name_of_its_own_and_an_observable_with_two_values() -> None:

@@ -52,6 +52,21 @@ def test_a_request_that_never_left_was_dropped() -> None:
     assert most_believable(request_left="no") == "drops-requests"
 
 
+def test_where_more_requests_wait_than_there_are_clients_all_is_not_well() -> None:
+    """Every entry is as slow as the others, and the engine works for nobody."""
+    seen = {"through": "ok", "beyond": "ok", "complaint": "slow", "request-copies": "several"}
+    deployment = parse_deployment(ROUTED, path="test", folder="/")
+
+    def healthy(requests: str) -> float:
+        values = {**seen, "requests-behind": requests}
+        found = [Observation("router", name, value, 3, 3) for name, value in values.items()]
+        ratings, _ = rate(suspects_of(deployment), found)
+        return next(r.posterior for r in ratings if r.suspect.suspect_class.slug == "healthy")
+
+    assert healthy("more") == 0.0
+    assert healthy("as-many") > 0.0
+
+
 def test_a_request_that_nobody_acknowledged_behind_the_router_was_lost_on_the_way() -> None:
     """The router sent it, again and again; what makes it pass tells what loses it."""
     seen = {"request_left": "no", "onward_delivered": "unacked"}

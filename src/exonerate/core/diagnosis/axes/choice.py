@@ -16,8 +16,9 @@ from exonerate.core.diagnosis.axes.axis import FLIP_VALUES, Axis
 from exonerate.core.diagnosis.axes.registry import AXES
 from exonerate.core.diagnosis.axes.scenes import TRIES, Inquiry, applicable, cost_s
 from exonerate.core.diagnosis.judgement import Judgement
-from exonerate.core.diagnosis.observables import ANSWERED, symptom, victim_sessions
+from exonerate.core.diagnosis.observables import symptom, victim_sessions
 from exonerate.core.diagnosis.posterior import SURPRISE, Rating
+from exonerate.core.diagnosis.vocabulary import ANSWERED
 
 CREDIBLE = 0.02
 GAIN_MIN_BITS, GAIN_NEEDED_BITS = 0.1, 1.1

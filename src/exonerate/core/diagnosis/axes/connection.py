@@ -18,13 +18,15 @@ def _keepalive(session: ProbeSession, _: Facts, __: Deployment) -> ProbeSession 
 
 
 def _idle(session: ProbeSession, _: Facts, __: Deployment) -> ProbeSession | None:
-    if session.think_s <= 0:
+    if session.think_s <= 0 or session.rounds == 1:
         return None
     return replace(session, think_s=session.think_s * IDLE_SHARE)
 
 
 def _fresh(session: ProbeSession, _: Facts, __: Deployment) -> ProbeSession | None:
-    return None if session.connection == "fresh" else replace(session, connection="fresh")
+    # The first request of a connection is on a new one already.
+    same = session.connection == "fresh" or session.rounds == 1
+    return None if same else replace(session, connection="fresh")
 
 
 AXES = (

@@ -17,8 +17,9 @@ from exonerate.core.diagnosis.axes.axis import Axis, beside, flip_name
 from exonerate.core.diagnosis.axes.registry import AXES
 from exonerate.core.diagnosis.chance import fisher_one_sided
 from exonerate.core.diagnosis.facts import Facts, Session
-from exonerate.core.diagnosis.observables import ANSWERED, symptom, victim_sessions
+from exonerate.core.diagnosis.observables import symptom, victim_sessions
 from exonerate.core.diagnosis.suspect import Observation
+from exonerate.core.diagnosis.vocabulary import ANSWERED
 
 CHANCE_MAX = 0.01
 SHAPES = ("burst", "jerky")

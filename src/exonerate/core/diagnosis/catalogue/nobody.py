@@ -18,6 +18,8 @@ HEALTHY = SuspectClass(
         "load-text": frozenset({"same"}),
         "connecting": frozenset({"quick"}),
         "starved-path": frozenset({"no"}),
+        # Work that no client waits for makes everybody slow, entry by entry alike.
+        "requests-behind": frozenset({"as-many"}),
         # A hang can be over by now; errors that keep coming do not go with a sound path.
         "complaint": frozenset({"hang", "slow", "corrupted", "truncated"}),
     },

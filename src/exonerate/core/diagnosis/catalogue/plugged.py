@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import get_args
 
 from exonerate.core.diagnosis.catalogue.registry import BUILT_IN
-from exonerate.core.diagnosis.observables import VALUES
 from exonerate.core.diagnosis.suspect import Layer, SuspectClass
+from exonerate.core.diagnosis.vocabulary import VALUES
 
 ROLES = ("proxy", "router", "prefill", "decode", "engine")
 PRIOR_MAX = 0.2
