@@ -48,7 +48,7 @@ from exonerate.core.deployment.parse import parse_deployment
 from exonerate.core.deployment.redirect import Redirection, environment_proxies, redirect
 from exonerate.core.diagnosis import localiser
 from exonerate.core.diagnosis.client import decide as observing
-from exonerate.core.diagnosis.surroundings import health_urls, log_paths, taps
+from exonerate.core.diagnosis.surroundings import health_pages, log_paths, taps
 from exonerate.core.experiment import decide as experiment
 from exonerate.core.ports import Clock, CounterReader, PageReader
 from exonerate.core.scene import (
@@ -385,7 +385,7 @@ def _performers(deployment: Deployment) -> dict[type[Activity], Performer]:
         SampleMetrics: MetricsPerformer(
             counter_reader(),
             metrics,
-            health=health_urls(deployment),
+            health=health_pages(deployment),
             states=(urls, engine_states()),
             get=page_reader(deployment),
         ),

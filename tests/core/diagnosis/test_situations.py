@@ -16,6 +16,7 @@ from exonerate.core.diagnosis.facts import (
     SocketSample,
 )
 from exonerate.core.diagnosis.situations import (
+    deep_health,
     engine_health,
     loading,
     not_seen,
@@ -23,6 +24,7 @@ from exonerate.core.diagnosis.situations import (
     order_doubtful,
     restart_shown,
 )
+from exonerate.core.scene import SampleMetrics, Scene
 
 NS = 1_000_000_000
 
@@ -143,6 +145,37 @@ def test_the_health_page_is_read_while_a_round_waits(error: str | None, state: s
     assert found.value == state
     late = replace(told, beside=Beside(health=(replace(page, at_ns=9 * NS),)))
     assert engine_health(DEPLOYMENT.hops[-1], late, told.sessions) is None
+
+
+@pytest.mark.parametrize(
+    ("path", "errors", "value"),
+    [
+        ("/health_generate", [None, None], "ok"),
+        ("/health_generate", ["no answer within 2 s"] * 2, "silent"),
+        ("/health_generate", ["HTTP status 503"] * 2, "fails"),
+        ("/health_generate", [None], None),
+        ("/health", [None, None], None),
+    ],
+)
+def test_a_token_made_for_the_health_page_tells_of_the_engine(
+    path: str, errors: list[str | None], value: str | None
+) -> None:
+    """A page that only says that a front end is up tells nothing."""
+    pages = tuple(
+        PageSample("engine", (6 + n) * NS, None, {} if error is None else None, error)
+        for n, error in enumerate(errors)
+    )
+    reading = SampleMetrics(name="health@engine", hop="engine", url=f"http://e{path}")
+    scene = Scene(id="s", why="", activities=(reading,), time_limit_s=9.0)
+    told = seen(("engine", "hang", None))
+    told = replace(told, scenes=(scene,), beside=Beside(health=pages))
+    waits = [replace(s, rounds=tuple(map(_long, s.rounds))) for s in told.sessions]
+    found = deep_health(DEPLOYMENT.hops[-1], told, waits)
+    assert (found.value if found else None) == value
+
+
+def _long(round_: Round) -> Round:
+    return Round(replace(round_.exchange, ended_ns=20 * NS), round_.outcome)
 
 
 def test_counters_that_began_again_show_a_restart() -> None:

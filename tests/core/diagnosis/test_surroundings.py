@@ -3,7 +3,13 @@
 from tests.support.world import PATH
 
 from exonerate.core.deployment.parse import parse_deployment
-from exonerate.core.diagnosis.surroundings import health_urls, log_paths, taps, watches
+from exonerate.core.diagnosis.surroundings import (
+    health_pages,
+    health_urls,
+    log_paths,
+    taps,
+    watches,
+)
 from exonerate.core.scene import ReadLog
 
 LOGS = 'role = "proxy"\nkind = "nginx"\nlog = "access.log"\nerror_log = "/var/log/error.log"'
@@ -31,6 +37,19 @@ def test_the_deepest_health_page_of_an_engine_is_read() -> None:
     given = kind.replace("kind =", 'health = "http://127.0.0.1:8000/ready"\nkind =')
     found = health_urls(parse_deployment(given, path="t", folder="/"))
     assert found == {"engine": "http://127.0.0.1:8000/ready"}
+
+
+def test_being_gentle_reads_no_page_that_makes_the_engine_compute() -> None:
+    """SGLang is asked whether it is there, and an address that makes a token is left alone."""
+    kind = PATH.replace('role = "engine"', 'role = "engine"\nkind = "sglang"')
+    deployment = parse_deployment(kind, path="t", folder="/")
+    assert health_urls(deployment, gentle=True) == {"engine": "http://127.0.0.1:8000/ping"}
+    assert health_pages(deployment) == {
+        "health@engine": "http://127.0.0.1:8000/health_generate",
+        "health@engine/light": "http://127.0.0.1:8000/ping",
+    }
+    given = kind.replace('kind = "sglang"', 'health = "http://127.0.0.1:8000/health_generate"')
+    assert health_urls(parse_deployment(given, path="t", folder="/"), gentle=True) == {}
 
 
 def test_a_tap_listens_where_the_deployment_says() -> None:

@@ -395,6 +395,23 @@ def test_a_frozen_scheduler_shows_what_was_and_its_clock_stands() -> None:
     played(work())
 
 
+def test_only_a_scheduler_that_works_answers_the_deep_health_page() -> None:
+    """SGLang makes a token for it; its front end goes on saying that it is there."""
+
+    async def work() -> None:
+        async with engine(names="sglang", fault=[{"do": "stuck"}]) as port:
+            deep, _, _ = await request(port, "GET /health_generate")
+            assert deep is not None
+            assert deep.status == 200
+            await ask(port, wait_s=0.2)
+            assert (await request(port, "GET /health_generate", wait_s=0.3))[0] is None
+            there, _, _ = await request(port, "GET /ping")
+            assert there is not None
+            assert there.status == 200
+
+    played(work())
+
+
 def test_gauges_that_lag_show_a_load_that_is_gone() -> None:
     """As SGLang's do; the seconds without work and the state page tell the truth meanwhile."""
 

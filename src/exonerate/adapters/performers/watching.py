@@ -26,7 +26,7 @@ class MetricsPerformer:
     Args:
         read_counters: knows the series of engines.
         urls: hop name -> metrics URL as the operator wrote it.
-        health: hop name -> health URL, for readings that are called so.
+        health: name of a reading -> URL of the health page.
         states: hop name -> its address, and what engines say there of their present state.
         get: how a page is had.
     """
@@ -49,8 +49,10 @@ class MetricsPerformer:
     async def __call__(self, activity: Activity, stage: Stage) -> None:
         """One ``metrics`` event for each reading, also where the page does not answer."""
         assert isinstance(activity, SampleMetrics)
-        urls = self._health if activity.name.startswith(HEALTH) else self._urls
-        url = urls.get(activity.hop, activity.url)
+        if activity.name.startswith(HEALTH):
+            url = self._health.get(activity.name, activity.url)
+        else:
+            url = self._urls.get(activity.hop, activity.url)
         second = self._second_source(activity)
         for number in range(activity.count):
             if number > 0:

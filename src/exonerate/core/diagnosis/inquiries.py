@@ -146,7 +146,7 @@ def victim_scene(deployment: Deployment, shape: Shape, seed: int) -> Scene:
                 ports=tuple(dict.fromkeys(hop_port(hop) for hop in deployment.hops)),
             ),
             *watched,
-            *watches(deployment),
+            *watches(deployment, gentle=shape.gentle),
             *sessions,
             *_crowd(deployment, hops, shape, seed),
             *extra,
@@ -236,7 +236,11 @@ def content_scene(deployment: Deployment, number: int, seed: int, *, brief: bool
     return Scene(
         id=f"content-{number}",
         why="ask the same questions at every hop, and compare the texts",
-        activities=(*(watch_of(hop) for hop in deployment.hops), *watches(deployment), *sessions),
+        activities=(
+            *(watch_of(hop) for hop in deployment.hops),
+            *watches(deployment, gentle=True),
+            *sessions,
+        ),
         time_limit_s=len(asked) * rounds * deployment.victim.deadline_s + 10.0,
     )
 

@@ -44,7 +44,7 @@ from exonerate.core.diagnosis.facts import Facts, Session
 from exonerate.core.diagnosis.leaving import leaving, surplus, without_borrowed_copies
 from exonerate.core.diagnosis.logged import by_source
 from exonerate.core.diagnosis.meanwhile import engine_state, legs
-from exonerate.core.diagnosis.situations import engine_health
+from exonerate.core.diagnosis.situations import deep_health, engine_health
 from exonerate.core.diagnosis.speakers import spoken_by
 from exonerate.core.diagnosis.streaming import innermost, stream_shape
 from exonerate.core.diagnosis.suspect import Observation
@@ -119,6 +119,7 @@ def _of_hop(hop: Hop, facts: Facts, deployment: Deployment) -> list[Observation]
         *_of_the_way(hop, facts, deployment, through),
         breaker(hop, facts, through),
         engine_health(hop, facts, through),
+        deep_health(hop, facts, through),
     ]
     return [observation for observation in found if observation is not None]
 

@@ -12,13 +12,17 @@ from dataclasses import dataclass
 
 from exonerate.core.deployment.model import Deployment, Hop
 from exonerate.core.deployment.topology import before, beyond, hop_named, is_engine
-from exonerate.core.diagnosis.beside import PageSample
+from exonerate.core.diagnosis.beside import HEALTH, PageSample
 from exonerate.core.diagnosis.engine_process import engine_process
 from exonerate.core.diagnosis.facts import Facts, Round, Session
+from exonerate.core.diagnosis.surroundings import computes
 from exonerate.core.diagnosis.suspect import Observation
 from exonerate.core.instant import NS_PER_S
+from exonerate.core.scene import Activity, SampleMetrics
 
 REPEATS_MIN = 2
+ASKED_LATER_NS = 5 * NS_PER_S
+"""No page is waited for longer: what is answered so late was asked after the round began."""
 _CERTIFICATE = "certificate"
 _GATEWAY = (502, 503, 504)
 _LOADING = "is loading its model"
@@ -109,6 +113,36 @@ def engine_health(hop: Hop, facts: Facts, through: Sequence[Session]) -> Observa
     states = [_health_state(page) for page in read]
     worst = next(s for s in ("loading", "silent", "fails", "ok") if s in states)
     return Observation(hop.name, "health", worst, states.count(worst), len(states))
+
+
+def deep_health(hop: Hop, facts: Facts, through: Sequence[Session]) -> Observation | None:
+    """Whether the engine made something for its health page that was asked while rounds waited.
+
+    A page that only says that a front end is up is none of these.
+    """
+    if not any(_reads_deep(activity, hop) for s in facts.scenes for activity in s.activities):
+        return None
+    windows = [s.waiting.exchange for s in through if s.waiting is not None]
+    read = [
+        page
+        for page in facts.beside.health
+        if page.hop == hop.name
+        and any(e.begun_ns + ASKED_LATER_NS <= page.at_ns <= e.ended_ns for e in windows)
+    ]
+    if len(read) < REPEATS_MIN:
+        return None
+    states = [_health_state(page) for page in read]
+    value = "ok" if "ok" in states else states[-1]
+    return Observation(hop.name, "deep-health", value, states.count(value), len(states))
+
+
+def _reads_deep(activity: Activity, hop: Hop) -> bool:
+    return (
+        isinstance(activity, SampleMetrics)
+        and activity.hop == hop.name
+        and activity.name.startswith(HEALTH)
+        and computes(activity.url)
+    )
 
 
 def _health_state(page: PageSample) -> str:

@@ -18,29 +18,54 @@ DEEP_HEALTH: Mapping[str, str] = {
 }
 """By the kind of an engine. SGLang's makes a token; the others only tell that the front end is up,
 and llama.cpp's that the model is there."""
+COMPUTES = "/health_generate"
+"""How the address of a page ends that makes the engine compute something."""
+LIGHT_HEALTH: Mapping[str, str] = {**DEEP_HEALTH, "sglang": "/ping"}
+"""The same without a token; SGLang's `/health` makes one as well."""
+LIGHT = "/light"
 HEALTH_PERIOD_S = 1.0
 HEALTH_SAMPLES_MAX = 600
 
 
-def watches(deployment: Deployment) -> tuple[Activity, ...]:
-    """Background activities for any scene that sends probes."""
-    return (*_logs(deployment), *taps(deployment), *_health(deployment))
+def watches(deployment: Deployment, *, gentle: bool = False) -> tuple[Activity, ...]:
+    """Background activities for any scene that sends probes.
+
+    `gentle`: no page that makes an engine compute.
+    """
+    return (*_logs(deployment), *taps(deployment), *_health(deployment, gentle=gentle))
 
 
-def health_urls(deployment: Deployment) -> Mapping[str, str]:
+def health_urls(deployment: Deployment, *, gentle: bool = False) -> Mapping[str, str]:
     """Hop -> the page that tells whether it is well, as deep as there is one."""
-    found = {hop.name: hop.health for hop in deployment.hops if hop.health is not None}
+    pages = LIGHT_HEALTH if gentle else DEEP_HEALTH
+    found = {
+        hop.name: hop.health
+        for hop in deployment.hops
+        if hop.health is not None and not (gentle and computes(hop.health))
+    }
     for hop in deployment.hops:
-        page = DEEP_HEALTH.get((hop.kind or "").lower())
+        page = pages.get((hop.kind or "").lower())
         if is_engine(hop) and page is not None:
             found.setdefault(hop.name, hop.url + page)
     return found
 
 
-def _health(deployment: Deployment) -> Iterator[SampleMetrics]:
-    for hop, url in health_urls(deployment).items():
+def health_pages(deployment: Deployment) -> Mapping[str, str]:
+    """Name of a reading -> the page, for both ways to read it."""
+    deep, light = health_urls(deployment), health_urls(deployment, gentle=True)
+    names = {f"{HEALTH}{hop}": url for hop, url in deep.items()}
+    return names | {f"{HEALTH}{hop}{LIGHT}": url for hop, url in light.items()}
+
+
+def computes(url: str) -> bool:
+    """Whether this page makes the engine compute something, so that its answer tells of it."""
+    return urlsplit(url).path.rstrip("/").endswith(COMPUTES)
+
+
+def _health(deployment: Deployment, *, gentle: bool) -> Iterator[SampleMetrics]:
+    for hop, url in health_urls(deployment, gentle=gentle).items():
         yield SampleMetrics(
-            name=f"{HEALTH}{hop}",
+            name=f"{HEALTH}{hop}{LIGHT if gentle else ''}",
             hop=hop,
             url=url,
             count=HEALTH_SAMPLES_MAX,

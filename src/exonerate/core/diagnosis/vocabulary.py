@@ -105,6 +105,7 @@ VALUES: Mapping[str, tuple[str, ...]] = {
     "ended-by": ("us", "hop", "network", "nobody", "upstream"),
     "breaker": ("open", "closed"),
     "health": ("ok", "fails", "silent", "loading"),
+    "deep-health": ("ok", "fails", "silent", "loading"),
     "phase": ("before-head", "before-token", "after-token"),
     "delivered": ("acked", "unacked"),
     "onward-delivered": ("acked", "unacked"),

@@ -119,6 +119,12 @@ class ScriptedEngine:
                 send_json(client, 200, {"object": "list", "data": [row]})
             case "/metrics":
                 send(client, 200, "text/plain; version=0.0.4", self._board.metrics().encode())
+            case "/health_generate" if self._script.names == "sglang":
+                # A token is made for it, which a scheduler that is stuck never does.
+                if not self._desk.scheduler.stuck:
+                    send_json(client, 200, {"status": "ok"})
+            case "/ping" if self._script.names == "sglang":
+                send_json(client, 200, {})
             case "/v1/loads" if self._script.names == "sglang":
                 send(client, 200, "application/json", self._board.loads().encode())
             case _:

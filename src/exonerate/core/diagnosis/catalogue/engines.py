@@ -72,6 +72,7 @@ SCHEDULER_STUCK = SuspectClass(
         "leg-answered": _any("no"),
         "slots-held": _any("as-live"),
         "delivered": _any("acked"),
+        "deep-health": _any("fails", "silent"),
         "keepalive-flip": _any("same"),
     },
     flips="after a restart the same requests are answered",
