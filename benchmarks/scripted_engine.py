@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import subprocess
 import sys
 import time
@@ -22,6 +23,8 @@ PAGE_TRIES = 3
 def scripted_engine(program: str, *, port: int, mode: str, tokens: int) -> Iterator[str]:
     """The engine of a program in this folder, until the block ends; gives its URL."""
     url = f"http://127.0.0.1:{port}"
+    # Another program at this port would answer for the engine.
+    socket.create_server(("127.0.0.1", port)).close()
     command = [sys.executable, str(FOLDER / program), "--port", str(port)]
     process = subprocess.Popen([*command, "--mode", mode, "--tokens", str(tokens)])
     try:
