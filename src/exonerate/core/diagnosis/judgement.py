@@ -14,6 +14,7 @@ from exonerate.core.diagnosis.control import starved_path
 from exonerate.core.diagnosis.facts import Facts, read_facts
 from exonerate.core.diagnosis.observables import observations
 from exonerate.core.diagnosis.posterior import Rating, rate
+from exonerate.core.diagnosis.situations import without_shut_out
 from exonerate.core.diagnosis.suspect import Observation, Suspect
 from exonerate.core.diagnosis.vocabulary import COMPLAINTS
 
@@ -79,7 +80,8 @@ def _complaint(records: Sequence[Record], deployment: Deployment) -> list[Observ
 
 def judge(records: Sequence[Record], deployment: Deployment) -> Judgement:
     """Everything that the records say about the suspects."""
-    return judge_facts(read_facts(records), deployment, _complaint(records, deployment))
+    facts = without_shut_out(read_facts(records), deployment)
+    return judge_facts(facts, deployment, _complaint(records, deployment))
 
 
 def judge_facts(
