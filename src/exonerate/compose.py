@@ -35,6 +35,7 @@ from exonerate.adapters.performers.observing import (
 from exonerate.adapters.performers.probing import ProbePerformer
 from exonerate.adapters.performers.watching import MetricsPerformer, SocketPerformer
 from exonerate.adapters.player import Performer, ScenePlayer
+from exonerate.adapters.plugins import plugged_suspects
 from exonerate.adapters.request import api_key, victim_body
 from exonerate.adapters.snapshots import take_snapshot
 from exonerate.adapters.standing_tap import StandingTaps, open_taps
@@ -79,6 +80,17 @@ DECIDERS: Deciders = {
     (observing.JOB, observing.RULES): observing.decide,
 }
 """Every decider that `case verify` can ask again, by job and version of its rules."""
+
+
+def deciders() -> Deciders:
+    """Every decider, those with the classes of other distributions included.
+
+    Raises:
+        ExonerateError: a plug-in cannot be used.
+    """
+    plugged = plugged_suspects()
+    key = ("locate", plugged.rules(localiser.RULES))
+    return {**DECIDERS, key: partial(localiser.decide, plugged=plugged)}
 
 
 @dataclass(frozen=True, slots=True)

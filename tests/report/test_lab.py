@@ -83,5 +83,19 @@ def test_confidences_are_held_against_what_was_right() -> None:
         (0.95, 1, 1),
         (0.99, 2, 1),
     ]
-    assert "1 of 2 at 0.99 to 1.00" in calibration_text(runs)
+    assert "1 of 2 at 0.99 to 1.00 (said 0.99 on average, right in 0.09 to 0.91" in (
+        calibration_text(runs)
+    )
     assert calibration_text([run()]) == ""
+
+
+def test_a_band_that_promised_more_than_was_kept_is_marked() -> None:
+    """Ten of thirty at 0.99 are too sure; thirty of thirty are not."""
+    kept = [run(seed=n, confidence=0.99) for n in range(10)]
+    broken = [wrong(seed=10 + n, confidence=0.99) for n in range(20)]
+    assert "too sure" in calibration_text([*kept, *broken])
+    assert "too sure" not in calibration_text(kept)
+    answer: Any = lab_json(LabReport(runs=[*kept, *broken]))
+    (band,) = answer["calibration"]
+    assert band["overstated"] is True
+    assert band["right_class_interval"][1] < band["stated"]

@@ -114,6 +114,8 @@ class Answer:
 
     wait_s: float = 0.15
     spread_s: float = 0.3
+    drains_s: float = 0.0
+    """For how long the connection stays open after the last token."""
     status: int | None = 200
     silent: bool = False
     cut: bool = False
@@ -248,7 +250,7 @@ class World:
             if on_connection == 1:
                 ready_s = answer.name_s + answer.handshake_s
                 answer = replace(answer, wait_s=answer.wait_s + ready_s)
-            waited_s = answer.wait_s + answer.spread_s
+            waited_s = answer.wait_s + answer.spread_s + answer.drains_s
             given_up = "no"
             if answer.silent or answer.wait_s > session.deadline_s:
                 waited_s, given_up = session.deadline_s, "deadline"

@@ -10,6 +10,7 @@ made once.
 from __future__ import annotations
 
 import hashlib
+import re
 import secrets
 import struct
 from collections.abc import Sequence
@@ -27,15 +28,19 @@ _PICKS = struct.Struct(f"<{SALT_WORDS - 1}H")
 _FIRST_WORD = FIRST_WORD.encode() + b" "
 _SALT_WORDS = tuple(word.encode() + b" " for word in WORDS)
 _SALT_MARK = "qqsaltqq"
-_ID_MARK = "qqrequestidqq"
-_SPAN_MARK = "qqspanqq"
+_ID_MARK, _SPAN_MARK = "qqrequestidqq", "qqspanqq"
+_ID, _SPAN = _ID_MARK.encode(), _SPAN_MARK.encode()
+_MARKS = re.compile(b"(%s|%s)" % (_ID, _SPAN))
 
 
 @dataclass(frozen=True, slots=True)
 class _Template:
-    """A request cut at the places that differ: head, body before and after the salt."""
+    """A request cut at the places that differ: head, body before and after the salt.
 
-    head: bytes
+    The head is cut at the marks for the request's name and its span, which stand between.
+    """
+
+    head: tuple[bytes, ...]
     opening: bytes
     rest: bytes
 
@@ -53,7 +58,8 @@ class RequestMaker:
         self._salted = recipe.prompt.salt == "" and not bodies
         self._shared_by_rounds = recipe.prompt.growth_tokens > 0
         self._seed = recipe.prompt.seed
-        self._salt_key = f"{self._seed}/{cell}".encode()
+        salt_key = f"{self._seed}/{cell}/".encode()
+        self._salt_hash = hashlib.blake2b(salt_key, digest_size=_PICKS.size)
         tokens = max(1, recipe.prompt.prompt_tokens - (SALT_WORDS if self._salted else 0))
         self._recipe = replace(recipe, prompt=replace(recipe.prompt, prompt_tokens=tokens))
         self._templates: dict[tuple[int, int], _Template] = {}
@@ -79,21 +85,26 @@ class RequestMaker:
                 self._templates[place] = template
         salt = self._salt(work) if self._salted else b""
         length = len(template.opening) + len(salt) + len(template.rest)
-        head = template.head.replace(_ID_MARK.encode(), b"%s-%d" % (self._run.encode(), work.index))
-        head = head.replace(_SPAN_MARK.encode(), b"%016x" % (work.index + 1))
-        return b"%scontent-length: %d\r\n\r\n%s%s%s" % (
-            head,
-            length,
-            template.opening,
-            salt,
-            template.rest,
+        marked = {
+            _ID: f"{self._run}-{work.index}".encode(),
+            _SPAN: f"{work.index + 1:016x}".encode(),
+        }
+        return b"".join(
+            [
+                *[marked.get(piece, piece) for piece in template.head],
+                f"content-length: {length}\r\n\r\n".encode(),
+                template.opening,
+                salt,
+                template.rest,
+            ]
         )
 
     def _salt(self, work: Work) -> bytes:
         # All rounds of a session share their beginning, as an agent's do.
         unit = work.lane if self._shared_by_rounds else work.index
         # A hash, not a generator: seeding one costs more than all the rest of a request.
-        digest = hashlib.blake2b(b"%s/%d" % (self._salt_key, unit), digest_size=_PICKS.size)
+        digest = self._salt_hash.copy()
+        digest.update(str(unit).encode())
         picks = _PICKS.unpack(digest.digest())
         return _FIRST_WORD + b"".join([_SALT_WORDS[pick % len(_SALT_WORDS)] for pick in picks])
 
@@ -105,4 +116,5 @@ class RequestMaker:
         head = request.content.rpartition(b"content-length: ")[0]
         span = request.span_id.encode()
         opening, _, rest = body.partition(mark.encode()) if mark else (body, b"", b"")
-        return _Template(head.replace(span, _SPAN_MARK.encode()), opening, rest)
+        pieces = _MARKS.split(head.replace(span, _SPAN))
+        return _Template(tuple(pieces), opening, rest)

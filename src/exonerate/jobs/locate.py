@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from exonerate.core.case.model import Case
 from exonerate.core.case.redaction import Redactor
 from exonerate.core.case.standing import standing_interventions
 from exonerate.core.deployment.codec import deployment_to_json
 from exonerate.core.deployment.model import Deployment, Hop
+from exonerate.core.diagnosis.catalogue.plugged import NOTHING_PLUGGED, PluggedClasses
 from exonerate.core.diagnosis.facts import read_facts
 from exonerate.core.diagnosis.inquiries import next_shape, victim_scene
 from exonerate.core.diagnosis.localiser import RULES, SCENES_MAX, VARIED_SCENES_MAX, decide
@@ -32,6 +34,7 @@ class LocateRequest:
     budget_s: float
     symptom: str | None = None
     gentle: bool = False
+    plugged: PluggedClasses = NOTHING_PLUGGED
 
 
 async def locate(
@@ -57,7 +60,7 @@ async def locate(
         case=request.case,
         run=request.run,
         job="locate",
-        rules=RULES,
+        rules=request.plugged.rules(RULES),
         seed=request.seed,
         budget_s=request.budget_s,
         options={"symptom": request.symptom, "gentle": request.gentle},
@@ -65,7 +68,12 @@ async def locate(
         scenes_max=SCENES_MAX + VARIED_SCENES_MAX + 1,
     )
     answer = await drive(
-        decide, run=run, ledger=ledger, player=player, redactor=redactor, progress=progress
+        partial(decide, plugged=request.plugged),
+        run=run,
+        ledger=ledger,
+        player=player,
+        redactor=redactor,
+        progress=progress,
     )
     said = object_of(answer.get("operator"))
     if said:

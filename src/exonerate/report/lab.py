@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from exonerate.core.json_types import Json, JsonObject
+from exonerate.core.stats.shares import share_interval
 from exonerate.report.terminal import as_text
 
 CONFIDENCE_BANDS = (0.0, 0.9, 0.95, 0.98, 0.99, 1.01)
@@ -79,7 +80,7 @@ def lab_json(report: LabReport) -> JsonObject:
     return {
         "schema": "exonerate.lab/1",
         "summary": summary(report.runs),
-        "calibration": [asdict(band) for band in calibration(report.runs)],
+        "calibration": [_band_json(band) for band in calibration(report.runs)],
         "confusion": {wanted: dict(row) for wanted, row in confusion(report.runs).items()},
         "runs": runs,
         "not_run": [asdict(item) for item in report.not_run],
@@ -164,6 +165,18 @@ class Band:
     high: float
     accusations: int
     right_class: int
+    stated: float = 0.0
+    """What they said on average."""
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Where the share of right ones lies, at 95 %."""
+        return share_interval(self.right_class, self.accusations)
+
+    @property
+    def overstated(self) -> bool:
+        """Whether they said more than what was right allows."""
+        return self.stated > self.interval[1]
 
 
 def calibration(runs: Sequence[LabRun]) -> list[Band]:
@@ -175,17 +188,33 @@ def calibration(runs: Sequence[LabRun]) -> list[Band]:
             run for run in accused if run.confidence is not None and low <= run.confidence < high
         ]
         if own:
-            bands.append(Band(low, high, len(own), sum(run.right_class for run in own)))
+            said = [run.confidence for run in own if run.confidence is not None]
+            right = sum(run.right_class for run in own)
+            bands.append(Band(low, high, len(own), right, sum(said) / len(said)))
     return bands
 
 
 def calibration_text(runs: Sequence[LabRun]) -> str:
     """The bands in a sentence; nothing where nobody was accused."""
-    bands = [
-        f"{band.right_class} of {band.accusations} at {band.low:.2f} to {min(band.high, 1.0):.2f}"
-        for band in calibration(runs)
-    ]
+    bands = [_band_text(band) for band in calibration(runs)]
     return f"Of the right class, by stated confidence: {', '.join(bands)}." if bands else ""
+
+
+def _band_json(band: Band) -> JsonObject:
+    return {
+        **asdict(band),
+        "right_class_interval": list(band.interval),
+        "overstated": band.overstated,
+    }
+
+
+def _band_text(band: Band) -> str:
+    low, high = band.interval
+    text = (
+        f"{band.right_class} of {band.accusations} at {band.low:.2f} to {min(band.high, 1.0):.2f}"
+        f" (said {band.stated:.2f} on average, right in {low:.2f} to {high:.2f} at 95 %"
+    )
+    return f"{text}: too sure)" if band.overstated else f"{text})"
 
 
 def confusion(runs: Sequence[LabRun]) -> dict[str, dict[str, int]]:

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from exonerate.adapters.engines.llamacpp import read_slots
+from exonerate.adapters.engines.names import engine_states
 
 
 def test_slots_at_work_are_counted() -> None:
@@ -17,3 +18,9 @@ def test_slots_at_work_are_counted() -> None:
 def test_a_page_that_does_not_say_it_says_nothing(page: str) -> None:
     """An error page and a version that names it otherwise are no idle engine."""
     assert read_slots(page) == {}
+
+
+def test_its_pages_are_made_when_they_are_asked_for() -> None:
+    """What they say is not older than the question."""
+    assert engine_states().path("llama.cpp") == "/slots"
+    assert engine_states().traits("llama.cpp") == {"state_age_s": 0.0}

@@ -2,12 +2,15 @@
 
 import json
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from exonerate.adapters.engines.names import counter_reader, engine_states
 from exonerate.adapters.engines.sglang import read_loads
 
+DATA = Path(__file__).parents[2] / "data" / "metrics"
 NOW = datetime.fromisoformat("2026-01-02T03:04:05+00:00")
 
 
@@ -35,3 +38,22 @@ def test_ranks_add_up_and_the_oldest_tells_the_age() -> None:
 def test_a_page_without_numbers_or_times_says_nothing(text: str) -> None:
     """What nobody dated is not known to be true now."""
     assert read_loads(text) == {}
+
+
+def test_a_real_page_of_sglang_is_read() -> None:
+    """The time that its scheduler's stages take runs on while it is idle: that is no progress."""
+    page = (DATA / "sglang-0.5.23.prom").read_text()
+    kind, values = counter_reader()(page)
+    assert kind == "sglang"
+    assert "steps" not in values
+    assert values["generated_tokens"] == 692 + 759 + 216
+    assert values["idle_s"] == pytest.approx(15.0, abs=0.01)
+    assert values["heartbeat"] == pytest.approx(26.1, abs=0.01)
+    assert values["pair_queues"] == 0
+
+
+def test_its_gauges_lag_and_it_has_a_page_that_does_not() -> None:
+    """What it says of itself beside its metrics page."""
+    states = engine_states()
+    assert states.path("sglang") == "/v1/loads?include=core"
+    assert states.traits("sglang")["gauge_lag_s"] > 0

@@ -35,3 +35,16 @@ def test_a_box_that_refuses_part_of_a_crowd_is_named_where_the_crowd_is_well_pas
 
     answer: Any = locate_in(crowded(rule), budget_s=60.0)
     assert [(f["class"], f["hops"]) for f in answer["faults"]] == [("request-refused", ["edge"])]
+
+
+def test_a_box_that_drains_what_it_ended_has_a_timer_of_the_whole_answer() -> None:
+    """The silence before the end is its own: what was asked again past it was never silent."""
+
+    def rule(asked: Asked) -> Answer:
+        if asked.session.request.max_tokens < 16:
+            return OK
+        ended = Answer(wait_s=0.1, spread_s=1.4, drains_s=2.0, cut=True)
+        return ended if asked.hop == "edge" else Answer(wait_s=0.1, spread_s=3.6)
+
+    answer: Any = locate_in(World(rule, sockets_visible=False), budget_s=90.0)
+    assert [fault["class"] for fault in answer["faults"]] == ["total-timer"]

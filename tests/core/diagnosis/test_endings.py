@@ -15,6 +15,7 @@ from exonerate.core.diagnosis.endings import (
     one_ending,
     phase,
     silence_s,
+    stopped_together,
 )
 from exonerate.core.diagnosis.facts import Round, Session
 from exonerate.core.scene import ProbeSession, PromptRecipe, RequestRecipe
@@ -165,12 +166,6 @@ def test_the_longest_silence_that_was_survived_counts_the_first_token_too() -> N
     assert longest_silence_s(Round(late, "ok")) == pytest.approx(3.0)
 
 
-def test_a_box_that_says_it_waited_too_long_has_waited_however_short_its_timer() -> None:
-    """A 504 after the same 0.85 s is a timer, one that comes in no time is not."""
-    assert ended_after(refused(504, total_s=0.85)) == "constant-silence"
-    assert ended_after(refused(504, total_s=0.01)) == "at-once"
-
-
 def failed(round_: Round) -> Session:
     """A session of one round."""
     prompt = PromptRecipe(seed=1, prompt_tokens=8)
@@ -211,3 +206,50 @@ def test_a_timer_that_ends_evenly_spaced_requests_is_no_beat() -> None:
         for e in ends
     ]
     assert beat_of(rounds) is None
+
+
+def test_a_box_that_says_it_waited_too_long_has_waited_however_short_its_timer() -> None:
+    """A 504 after the same 0.85 s is a timer; one that comes in no time is a refusal."""
+    assert ended_after(refused(504, total_s=0.85)) == "constant-silence"
+    assert ended_after(refused(504, total_s=0.01)) == "at-once"
+
+
+def stream(begun_s: float, stopped_s: float, *, well: bool = False, hung: bool = False) -> Session:
+    """A session of one answer that flowed until it stopped."""
+    exchange = cut(total_s=stopped_s - begun_s, last_token_s=stopped_s - begun_s).exchange
+    begun_ns, waits_s = int(begun_s * 1e9), 4.0 if hung else 0.0
+    exchange = replace(
+        exchange,
+        begun_ns=begun_ns,
+        first_token_ns=begun_ns + 100_000_000,
+        ended_ns=int((stopped_s + waits_s) * 1e9),
+        given_up="provisional" if hung else "no",
+    )
+    return failed(Round(exchange, "ok" if well else "hang" if hung else "cut"))
+
+
+@pytest.mark.parametrize("hung", [False, True])
+def test_answers_that_began_apart_and_stopped_at_once_stopped_together(hung: bool) -> None:
+    """Be they cut or left unfinished; twice here, while what was asked past the hop went on."""
+    through = [
+        stream(0.0, 2.0, hung=hung), stream(1.0, 2.05, hung=hung),
+        stream(9.0, 11.0, hung=hung), stream(9.9, 11.1, hung=hung),
+    ]  # fmt: skip
+    past = [stream(1.2, 3.7, well=True), stream(10.0, 12.5, well=True)]
+    assert stopped_together(through, past) == 2
+
+
+@pytest.mark.parametrize(
+    ("through", "past"),
+    [
+        ([stream(0.0, 2.0), stream(0.1, 2.05)], [stream(1.0, 3.0, well=True)]),
+        ([stream(0.0, 2.0), stream(1.0, 2.05)], [stream(1.0, 2.0)]),
+        ([stream(0.0, 2.0), stream(1.0, 2.0), stream(0.5, 3.0, well=True)], [stream(1.0, 4.0)]),
+        ([stream(0.0, 2.0), stream(1.0, 3.0)], [stream(1.0, 4.0, well=True)]),
+    ],
+)
+def test_no_clock_of_a_box_is_seen_in_other_endings(
+    through: list[Session], past: list[Session]
+) -> None:
+    """As long after their beginning; past the hop as well; not all of them; or not at once."""
+    assert stopped_together(through, past) == 0

@@ -20,7 +20,8 @@ from tests.support.world import (
 
 from exonerate.core.deployment.parse import parse_deployment
 from exonerate.core.diagnosis.catalogue.registry import suspects_of
-from exonerate.core.diagnosis.engine_rules import copies_prove
+from exonerate.core.diagnosis.engine_rules import copies_prove, stranger_behind
+from exonerate.core.diagnosis.facts import read_facts
 from exonerate.core.diagnosis.judgement import Judgement
 from exonerate.core.diagnosis.posterior import rate
 from exonerate.core.diagnosis.suspect import Observation
@@ -159,6 +160,33 @@ def test_a_model_that_says_what_it_likes_is_never_a_fault(
 
     answer = located(world(rule, concurrency=concurrency))
     assert answer["faults"] == [], answer["paragraph"]
+
+
+@pytest.mark.parametrize(
+    ("through", "face", "left", "stranger"),
+    [
+        ("burst", "elsewhere", None, True),
+        ("burst", "seen", None, False),
+        ("hang", "elsewhere", "no", False),
+        ("refused", "elsewhere", "no", True),
+    ],
+)
+def test_a_box_that_sends_to_somebody_unnamed_is_blamed_only_for_what_it_kept(
+    through: str, face: str, left: str | None, stranger: bool
+) -> None:
+    """The bypass leaves the stranger out as well; a request that never left tells of the box."""
+    deployment = World(said).deployment
+    seen = [
+        Observation("edge", "through", through, 3, 3),
+        Observation("edge", "beyond", "ok", 6, 6),
+        Observation("edge", "upstream-face", face, 3, 3),
+        Observation("edge", "ended-by", "us" if through == "hang" else "hop", 3, 3),
+        *([Observation("edge", "request-left", left, 3, 3)] if left else []),
+    ]
+    ratings, none = rate(suspects_of(deployment), seen)
+    judgement = Judgement(read_facts([]), deployment, tuple(seen), tuple(ratings), none)
+    assert judgement.top.suspect.hop == "edge"
+    assert stranger_behind(judgement) is stranger
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from exonerate.core.diagnosis.facts import CounterSample
 from exonerate.core.diagnosis.freshness import (
     asked_ns,
     believable,
+    dated,
     idles,
     load_of,
     silent,
@@ -47,6 +48,15 @@ def test_gauges_that_are_seldom_written_are_not_believed_by_themselves() -> None
     """SGLang shows the load of its last step for up to half a minute after it."""
     lagging = readings([{"running": 1.0, "gauge_lag_s": 30.0}] * 3)
     assert not believable(lagging, before(running=0.0, gauge_lag_s=30.0))
+
+
+def test_a_load_is_dated_only_by_the_engine_itself() -> None:
+    """A change may have been the last thing that a scheduler wrote before it froze."""
+    changed = readings([{"running": 1.0}, {"running": 0.0}, {"running": 0.0}])
+    assert believable(changed, before(running=1.0))
+    assert not dated(changed)
+    assert dated(readings([{"running": 0.0, "state_age_s": 0.1}] * 3))
+    assert not dated(readings([{"running": 0.0, "state_age_s": 9.0}] * 3))
 
 
 @pytest.mark.parametrize("slots", [0.0, 3.0])

@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from importlib.metadata import entry_points
 from typing import Literal, Protocol, TypeAlias
 
+from exonerate.adapters.plugins import loaded, wrong
 from exonerate.core.ports import CounterReader
 from exonerate.core.wire.exposition import parse_exposition
 
@@ -31,6 +31,7 @@ CanonicalName: TypeAlias = Literal[
     "started_at",  # when the process was started, in seconds of the epoch (gauge)
 ]
 
+ENGINES = "exonerate.engines"
 LARGEST = frozenset({"kv_usage", "started_at"})
 """Of these there is no sum: of equal names the largest one counts."""
 ADDED_UP = frozenset({"pair_queues"})
@@ -78,8 +79,20 @@ class SeriesNames:
 
 
 def known_engines() -> list[SeriesNames]:
-    """Every registered engine."""
-    return [point.load() for point in entry_points(group="exonerate.engines")]
+    """Every registered engine.
+
+    Raises:
+        ExonerateError: a plug-in of another distribution cannot be used.
+    """
+    found: list[SeriesNames] = []
+    for plugged in loaded(ENGINES):
+        if not isinstance(plugged.value, SeriesNames):
+            said = f"it is no `SeriesNames` but {type(plugged.value).__name__}"
+            raise wrong(plugged, ENGINES, said)
+        if plugged.value.kind in {engine.kind for engine in found}:
+            raise wrong(plugged, ENGINES, f"an engine `{plugged.value.kind}` is there already")
+        found.append(plugged.value)
+    return found
 
 
 class EngineStates:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from exonerate.core.deployment.model import Hop
 from exonerate.core.deployment.topology import beyond, hop_named, is_engine, next_hops
 from exonerate.core.diagnosis.axes.covered import covered_sentence
+from exonerate.core.diagnosis.confidence import stated_confidence
 from exonerate.core.diagnosis.details import fault_details
 from exonerate.core.diagnosis.facts import Facts
 from exonerate.core.diagnosis.judgement import Judgement
@@ -24,8 +25,6 @@ from exonerate.core.diagnosis.wording import (
 from exonerate.core.json_types import Json, JsonObject
 
 SCHEMA = "exonerate.verdict/1"
-CONFIDENCE_MAX = 0.99
-"""No amount of agreement makes this tool certain."""
 SUSPECTS_SHOWN_MAX = 12
 
 
@@ -90,7 +89,7 @@ def _fault(judgement: Judgement) -> JsonObject:
             **fault_details(judgement),
             **walk_details(judgement.facts, judgement.deployment, suspect_class.slug),
         },
-        "confidence": round(min(CONFIDENCE_MAX, judgement.believed), 4),
+        "confidence": stated_confidence(judgement),
         "evidence": [o.id for o in rating.predicted],
         "mechanism": suspect_class.mechanism,
         "flips": suspect_class.flips,
@@ -135,7 +134,7 @@ def _explanation(judgement: Judgement) -> JsonObject | None:
     return {
         "class": suspect_class.slug,
         "hop": judgement.top.suspect.hop,
-        "confidence": round(min(CONFIDENCE_MAX, judgement.believed), 4),
+        "confidence": stated_confidence(judgement),
         "mechanism": suspect_class.mechanism,
         "evidence": [o.id for o in judgement.top.predicted],
     }

@@ -29,7 +29,8 @@ def connecting(hop: Hop, facts: Facts) -> Observation | None:
     found = list(_new_rounds(facts, hop.name))
     slow = [(kind, round_) for round_ in found if (kind := _slow(round_)) is not None]
     if not slow and found and (_slow_elsewhere(facts) or _late(facts)):
-        return Observation(hop.name, "connecting", "quick", len(found), len(found))
+        times = len(found) + _late_on_kept_connections(facts, hop.name)
+        return Observation(hop.name, "connecting", "quick", times, times)
     if len(slow) < TIMES_MIN:
         return None
     kinds = {kind for kind, _ in slow}
@@ -60,6 +61,12 @@ def _slow_elsewhere(facts: Facts) -> bool:
 
 def _late(facts: Facts) -> bool:
     return any(r.outcome == "slow" for session in facts.sessions for r in session.rounds)
+
+
+def _late_on_kept_connections(facts: Facts, hop: str) -> int:
+    """How many answers were late for which nothing had to be connected."""
+    rounds = (r for session in facts.sessions if session.hop == hop for r in session.rounds)
+    return sum(r.outcome == "slow" and r.exchange.connection.request_number > 1 for r in rounds)
 
 
 def _new_rounds(facts: Facts, hop: str) -> Iterator[Round]:

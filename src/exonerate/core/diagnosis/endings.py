@@ -6,8 +6,11 @@ from collections.abc import Sequence
 from itertools import pairwise
 from statistics import median
 
-from exonerate.core.diagnosis.facts import ERROR_EVENT, Round, Session
+from exonerate.core.deployment.model import Deployment, Hop
+from exonerate.core.deployment.topology import before, beyond
+from exonerate.core.diagnosis.facts import ERROR_EVENT, Facts, Round, Session
 from exonerate.core.diagnosis.sense import FOREIGN, GARBLED
+from exonerate.core.diagnosis.suspect import Observation
 from exonerate.core.instant import NS_PER_S, seconds_between
 
 REPEATS_MIN = 3
@@ -19,11 +22,12 @@ SILENCE_SHARE = 0.5
 AT_ONCE_S, REFUSED_AT_ONCE_S = 0.3, 0.9
 """An error answer takes its own time to be made; timers of boxes are set in whole seconds."""
 TOLERANCE_S, TOLERANCE_SHARE = 0.25, 0.08
-TIMED_OUT = frozenset({"cut", "no-answer", "server-error"})
+ENDED_BY_A_TIMER = frozenset({"cut", "no-answer", "server-error"})
 """What the running out of a box's timer looks like to its client."""
 BEATS_MIN, BEAT_PARTS_MAX = 4, 3
 BEAT_TOLERANCE_S, PERIOD_S_MIN = 0.15, 2.0
-TIMEOUTS = frozenset({504, 408})
+TOGETHER_S, APART_S = 0.25, 0.5
+"""Streams that began so far apart and stopped so close to each other stopped together."""
 _SAID = {504: "timeout", 408: "timeout", 503: "unavailable", 502: "bad-gateway"}
 TRANSPORT_DEFECTS = frozenset(
     {"invalid-utf8", "invalid-json", "framing-in-body", "duplicated-event", "text-after-finish",
@@ -84,7 +88,7 @@ def ended_after(rounds: Sequence[Round]) -> str | None:
     silences = [silence_s(round_) for round_ in rounds]
     statuses = {round_.exchange.status or 0 for round_ in rounds}
     # Who says that it took too long has waited, however short its patience.
-    refusals = min(statuses) >= 400 and not statuses <= TIMEOUTS
+    refusals = min(statuses) >= 400 and {_SAID.get(status) for status in statuses} != {"timeout"}
     if median(totals) < (REFUSED_AT_ONCE_S if refusals else AT_ONCE_S):
         return "at-once"
     if median(silences) >= SILENCE_S_MIN and _alike(silences):
@@ -134,10 +138,61 @@ def one_ending(sessions: Sequence[Session], symptoms: Sequence[str]) -> list[str
     bad = [s.failed for s in sessions if s.failed is not None]
     kinds = {r.outcome for r in bad}
     ended = [silence_s(r) for r in bad if ended_by(r) == "hop"]
-    mixed = "server-error" in kinds and len(kinds) > 1 and kinds <= TIMED_OUT
+    mixed = "server-error" in kinds and len(kinds) > 1 and kinds <= ENDED_BY_A_TIMER
     if not mixed or len(ended) < len(bad) or min(ended) < REFUSED_AT_ONCE_S or not _alike(ended):
         return list(symptoms)
-    return ["cut" if symptom in TIMED_OUT else symptom for symptom in symptoms]
+    return ["cut" if symptom in ENDED_BY_A_TIMER else symptom for symptom in symptoms]
+
+
+def period(
+    hop: Hop, bad: Sequence[Round], facts: Facts, deployment: Deployment
+) -> Observation | None:
+    """What the clock has to do with the endings: a regular beat, or all in flight at once."""
+    if beat_of(bad):
+        return Observation(hop.name, "period", "regular", len(bad), len(bad))
+    entries = {h.name for h in before(deployment, hop.name)}
+    inner = {h.name for h in beyond(deployment, hop.name)}
+    sides = [[s for s in facts.sessions if s.hop in names] for names in (entries, inner)]
+    times = stopped_together(*sides)
+    return Observation(hop.name, "period", "together", times, times) if times else None
+
+
+def stopped_s(round_: Round) -> float:
+    """When the answer stopped: at its end, or with its last token where we gave it up."""
+    exchange = round_.exchange
+    if exchange.given_up == "no" or not exchange.arrivals_ms:
+        return exchange.ended_ns / NS_PER_S
+    return exchange.begun_ns / NS_PER_S + exchange.arrivals_ms[-1] / 1000
+
+
+def stopped_together(through: Sequence[Session], past: Sequence[Session]) -> int:
+    """At how many moments every answer in flight through a hop stopped, and none past it.
+
+    At least two that began `APART_S` from each other, so that it was no timer of theirs. One that
+    was hardly begun may be on another connection already, and is not counted.
+    """
+    broken = [r for s in through if (r := s.failed) and r.exchange.first_token_ns is not None]
+    inside = [r for s in through for r in s.rounds if r not in broken]
+    outside = [r for s in past for r in s.rounds]
+    moments: list[float] = []
+    for at_s in sorted(map(stopped_s, broken)):
+        if moments and at_s - moments[-1] < APART_S:
+            continue
+        began = [_began_s(r) for r in broken if 0 <= stopped_s(r) - at_s <= TOGETHER_S]
+        spared = any(_went_on(r, at_s) and at_s - _began_s(r) >= APART_S for r in inside)
+        alone = max(began) - min(began) < APART_S
+        if not alone and not spared and any(_went_on(r, at_s) for r in outside):
+            moments.append(at_s)
+    return len(moments)
+
+
+def _began_s(round_: Round) -> float:
+    return round_.exchange.begun_ns / NS_PER_S
+
+
+def _went_on(round_: Round, at_s: float) -> bool:
+    """Whether it was under way at that moment, and for some time more."""
+    return _began_s(round_) < at_s and stopped_s(round_) > at_s + TOGETHER_S
 
 
 def beat_of(rounds: Sequence[Round]) -> float | None:
@@ -147,7 +202,7 @@ def beat_of(rounds: Sequence[Round]) -> float | None:
     largest first. With `BEATS_MIN` endings and the tolerance of `BEAT_TOLERANCE_S`, endings at
     random moments pass for a beat of 4 s with a chance below 0.0005.
     """
-    times = sorted(round_.exchange.ended_ns / NS_PER_S for round_ in rounds)
+    times = sorted(stopped_s(round_) for round_ in rounds)
     if len(times) < BEATS_MIN:
         return None
     if _alike([round_.total_s for round_ in rounds]):

@@ -40,6 +40,26 @@ def edge_scene(judgement: Judgement, seed: int) -> Scene | None:
     return walk_scene(judgement.facts, judgement.deployment, slug, seed)
 
 
+def stranger_behind(judgement: Judgement) -> bool:
+    """Whether what the suspected box sends on goes to somebody whom nobody named.
+
+    Then the bypass leaves out two boxes and not one. What the box is seen to keep for itself is its
+    own doing all the same; and a router that asks a stranger is what `sick-worker` says of it.
+    """
+    face, left = judgement.observed("upstream-face"), judgement.observed("request-left")
+    ended = judgement.observed("ended-by")
+    if face is None or face.value != "elsewhere":
+        return False
+    suspect_class = judgement.top.suspect.suspect_class
+    past = (
+        suspect_class.layer in ("proxy", "router") or "onward-delivered" in suspect_class.predicts
+    )
+    # Only a request that waits is looked at for long enough; what is refused comes and goes.
+    waited = ended is not None and ended.value == "us"
+    kept = waited and left is not None and left.value == "no"
+    return past and not kept and "left-to" not in suspect_class.needs
+
+
 def pair_proves(judgement: Judgement) -> bool:
     """The legs of a pair part while other requests pass: there is no bypass, each leg is seen."""
     if not judgement.top_is("half-pair"):
@@ -81,6 +101,14 @@ def copies_prove(judgement: Judgement) -> bool:
         return False
     seen = (copies.value, behind.value) == ("several", "more")
     return seen and min(copies.times, behind.times) >= TIMES_MIN
+
+
+def moments_prove(judgement: Judgement) -> bool:
+    """Answers through the box stopped together, again and again, while others past it went on."""
+    period = judgement.observed("period")
+    if not judgement.top_is("periodic-kill") or period is None:
+        return False
+    return period.value == "together" and period.times >= TIMES_MIN
 
 
 def crowd_proves(judgement: Judgement) -> bool:

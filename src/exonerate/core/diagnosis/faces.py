@@ -32,13 +32,22 @@ def passage_of(
 def upstream_face(
     hop: Hop, facts: Facts, deployment: Deployment, through: Sequence[Session]
 ) -> Observation | None:
-    """Whether the hop's upstream side was in sight at all, during any round."""
-    rounds = ((session, round_) for session in through for round_ in session.rounds)
-    seen = any(
-        passage_of(facts, s, r, hop, deployment) is not None
-        or upstream_in_sight(facts, s, r, hop, deployment)
-        for s, r in rounds
-    )
+    """Whether the hop's upstream side was in sight during any round, and where it led.
+
+    `elsewhere`: all that was seen to leave it went to addresses that are no hop here, so that
+    somebody whom nobody named stands behind it.
+    """
+    seen, elsewhere = False, 0
+    for session in through:
+        for round_ in session.rounds:
+            found = passage_of(facts, session, round_, hop, deployment)
+            if found is not None and found.left != "no" and not found.elsewhere:
+                return Observation(hop.name, "upstream-face", "seen", 1, 1)
+            elsewhere += found is not None and bool(found.elsewhere)
+            seen = seen or found is not None
+            seen = seen or upstream_in_sight(facts, session, round_, hop, deployment)
+    if elsewhere:
+        return Observation(hop.name, "upstream-face", "elsewhere", elsewhere, elsewhere)
     return Observation(hop.name, "upstream-face", "seen", 1, 1) if seen else None
 
 

@@ -76,18 +76,29 @@ def believable(samples: Sequence[CounterSample], earlier: CounterSample | None) 
     """
     if _sources_differ(samples):
         return False
-    ages = [(sample.values or {}).get("state_age_s") for sample in samples]
-    if all(age is not None for age in ages):
-        return all(age is not None and age <= AGE_S_MAX for age in ages)
+    if not may_be_undated(samples):
+        return dated(samples)
     loads = {load_of(sample) for sample in samples}
     if _lags(samples):
         return len(loads) > 1
     return earlier is None or len(loads | {load_of(earlier)}) > 1
 
 
+def dated(samples: Sequence[CounterSample]) -> bool:
+    """Whether the engine says of all of these that its scheduler wrote them just then."""
+    ages = [(sample.values or {}).get("state_age_s") for sample in samples]
+    young = all(age is not None and age <= AGE_S_MAX for age in ages)
+    return young and not _sources_differ(samples)
+
+
+def may_be_undated(samples: Sequence[CounterSample]) -> bool:
+    """Whether some of these do not tell their age."""
+    return not all("state_age_s" in (sample.values or {}) for sample in samples)
+
+
 def may_be_old(samples: Sequence[CounterSample]) -> bool:
     """Whether gauges are all there is, of an engine that seldom writes them."""
-    return _lags(samples) and not all("state_age_s" in (s.values or {}) for s in samples)
+    return _lags(samples) and may_be_undated(samples)
 
 
 def _lags(samples: Sequence[CounterSample]) -> bool:

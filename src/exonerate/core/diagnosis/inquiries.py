@@ -12,18 +12,20 @@ from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
 from exonerate.core.deployment.model import Deployment, Hop
-from exonerate.core.deployment.topology import before, beyond, hop_port, is_engine, probeable
-from exonerate.core.diagnosis.carried import answer_held
+from exonerate.core.deployment.topology import before, hop_port, is_engine, probeable
 from exonerate.core.diagnosis.facts import Facts
-from exonerate.core.diagnosis.observables import symptom, victim_sessions
+from exonerate.core.diagnosis.observables import symptom
 from exonerate.core.diagnosis.pacing import (
+    failing_request,
     late_inside,
+    rounds_to_fail,
+    stagger_s,
     start_offset_s,
     telling_think_s,
     think_factor,
 )
 from exonerate.core.diagnosis.stalls import Patience, patience_of, stall_beside, stalls_of
-from exonerate.core.diagnosis.streaming import innermost, misshapen_at_once
+from exonerate.core.diagnosis.streaming import innermost
 from exonerate.core.diagnosis.surroundings import watches
 from exonerate.core.scene import (
     Activity,
@@ -33,6 +35,7 @@ from exonerate.core.scene import (
     RequestRecipe,
     SampleMetrics,
     Scene,
+    Stall,
     WatchSockets,
 )
 
@@ -44,8 +47,6 @@ WATCH_FIRST_S = 0.25
 """The sockets are read before the first request, so that its bytes can be told from older ones."""
 SOCKET_SAMPLES_MAX = 2000
 CONTROL_TRIES_MAX = 200
-ROUNDS_OF_A_SHAPE = 2
-"""Enough to see once more that answers come in bursts, where the very first one did."""
 CONTENT_ROUNDS, CONTENT_ROUNDS_BRIEF = 3, 2
 ABORT_TOKENS = 600
 ABORT_ROUNDS, ABORT_ROUNDS_AT_ENGINE = 4, 2
@@ -66,27 +67,40 @@ class Shape:
     patience: Patience
     fresh_session_at: str | None
     fresh_rounds: int
+    stagger_s: float | None = None
+    """How much later a second stream begins beside the victim's, whose endings shall be compared;
+    nothing else is asked then. None where that is not the question."""
     gentle: bool = False
     think_s: float | None = None
     """Idle time between rounds; by default it varies from scene to scene."""
     think_factor: float = 1.0
     """How long the silence between rounds is, as a share of the victim's."""
     start_s: float = WATCH_FIRST_S
+    inside_first: bool = False
+    """Ask the innermost hop first, so that what is broken off further out stands behind it; and
+    ask nothing besides, which would stand before the next scene."""
     entry_only: bool = False
     """Whether to ask only at the entry of the whole path."""
-    inside_first: bool = False
-    """Ask the innermost hop first, so that what is broken off further out stands behind it."""
 
 
 def next_shape(
-    facts: Facts, deployment: Deployment, fresh_session_at: str | None, *, gentle: bool = False
+    facts: Facts,
+    deployment: Deployment,
+    fresh_session_at: str | None,
+    *,
+    gentle: bool = False,
+    clocked: bool = False,
 ) -> Shape:
-    """The victim's shape, shortened to what is known to fail, with a stall limit that fits."""
+    """The victim's shape, shortened to what is known to fail, with a stall limit that fits.
+
+    `clocked`: it seems to fail at moments of its own, at whatever request.
+    """
     number = len(facts.scenes) + 1
-    failing = _failing_request(facts)
+    failing = 0 if clocked else failing_request(facts)
+    rounds = deployment.victim.rounds if clocked else rounds_to_fail(facts, deployment)
     return Shape(
         number=number,
-        rounds=max(1, min(deployment.victim.rounds, _rounds_to_fail(facts, deployment))),
+        rounds=max(1, min(deployment.victim.rounds, rounds)),
         patience=patience_of(facts, deployment),
         fresh_session_at=fresh_session_at,
         fresh_rounds=2 * failing + 1 if failing else deployment.victim.rounds,
@@ -94,8 +108,9 @@ def next_shape(
         think_s=telling_think_s(facts, deployment),
         think_factor=think_factor(facts, deployment),
         start_s=WATCH_FIRST_S + start_offset_s(facts, number),
-        entry_only=_all_went_well(facts, deployment),
         inside_first=late_inside(facts),
+        stagger_s=stagger_s(facts) if clocked else None,
+        entry_only=_all_went_well(facts, deployment),
     )
 
 
@@ -104,36 +119,6 @@ def _all_went_well(facts: Facts, deployment: Deployment) -> bool:
     copies = [s for s in facts.sessions if s.victim_shaped and s.conclusive]
     reference = innermost(copies, deployment)
     return bool(copies) and all(symptom(session, reference) == "ok" for session in copies)
-
-
-def _failing_request(facts: Facts) -> int:
-    """The latest request of a connection that a copy of the victim failed at; 0 if none did."""
-    failing = (s.failed for s in facts.sessions if s.victim_shaped)
-    return max((f.exchange.connection.request_number for f in failing if f), default=0)
-
-
-def _rounds_to_fail(facts: Facts, deployment: Deployment) -> int:
-    """How many rounds are enough to see again what was seen; all where it is not known."""
-    failing = _failing_request(facts)
-    if failing:
-        return failing + 1
-    entries = filter(probeable, deployment.hops)
-    at_once = any(_misshapen_at_once(facts, deployment, entry) for entry in entries)
-    return ROUNDS_OF_A_SHAPE if at_once else deployment.victim.rounds
-
-
-def _misshapen_at_once(facts: Facts, deployment: Deployment, entry: Hop) -> bool:
-    """Whether a wrong shape in time shows from the first round on, and all else that tells of it.
-
-    That is whether the answer's bytes were held at the hop, where its sockets can be read.
-    """
-    sessions = victim_sessions(facts, [entry])
-    past = filter(probeable, beyond(deployment, entry.name))
-    if not misshapen_at_once(sessions, innermost(victim_sessions(facts, past), deployment)):
-        return False
-    unseen = all(sample.rows is None for samples in facts.sockets.values() for sample in samples)
-    held = (answer_held(facts, session, entry, deployment) for session in sessions)
-    return unseen or any(value is not None for value in held)
 
 
 def victim_scene(deployment: Deployment, shape: Shape, seed: int) -> Scene:
@@ -149,12 +134,6 @@ def victim_scene(deployment: Deployment, shape: Shape, seed: int) -> Scene:
         *counters_of(deployment, shape),
     ]
     extra = _fresh_session(deployment, shape, seed)
-    triggers = [
-        trigger
-        for session in sessions
-        for trigger in stalls_of(deployment, session, shape.patience, gentle=shape.gentle)
-    ]
-    triggers.extend(stall_beside(deployment, session, shape.patience) for session in extra)
     victim = deployment.victim
     rounds = max(shape.rounds, shape.fresh_rounds if extra else 0)
     return Scene(
@@ -172,9 +151,24 @@ def victim_scene(deployment: Deployment, shape: Shape, seed: int) -> Scene:
             *_crowd(deployment, hops, shape, seed),
             *extra,
         ),
-        triggers=tuple(triggers),
+        triggers=_triggers(deployment, sessions, extra, shape),
         time_limit_s=rounds * (victim.think_s + victim.deadline_s) + victim.deadline_s + 10.0,
     )
+
+
+def _triggers(
+    deployment: Deployment,
+    sessions: Sequence[ProbeSession],
+    extra: Sequence[ProbeSession],
+    shape: Shape,
+) -> tuple[Stall, ...]:
+    """Whom to ask while a round waits: nobody where that was asked, and would be in the way."""
+    beside = [*sessions, *extra] if shape.stagger_s is not None else extra
+    found = [stall_beside(deployment, session, shape.patience) for session in beside]
+    for session in sessions if shape.stagger_s is None else ():
+        own = stalls_of(deployment, session, shape.patience, gentle=shape.gentle)
+        found.extend([replace(own[0], play=())] if shape.inside_first else own)
+    return tuple(found)
 
 
 def abort_scene(deployment: Deployment, number: int, seed: int, *, brief: bool = False) -> Scene:
@@ -328,6 +322,8 @@ def _fresh_session(deployment: Deployment, shape: Shape, seed: int) -> tuple[Pro
         think_s=0.0,
         in_turn=True,
         deadline_s=deployment.victim.deadline_s,
+        start_s=0.0 if shape.stagger_s is None else shape.start_s + shape.stagger_s,
+        no_longer_than=() if shape.stagger_s is None else (f"victim@{hop.name}",),
     )
     return (session,)
 

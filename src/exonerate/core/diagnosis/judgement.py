@@ -9,13 +9,13 @@ from exonerate.core.case.records import Record
 from exonerate.core.deployment.model import Deployment
 from exonerate.core.deployment.topology import entry_hop
 from exonerate.core.diagnosis.axes.observed import flips
-from exonerate.core.diagnosis.catalogue.registry import suspects_of
+from exonerate.core.diagnosis.catalogue.registry import BUILT_IN, suspects_of
 from exonerate.core.diagnosis.control import starved_path
 from exonerate.core.diagnosis.facts import Facts, read_facts
 from exonerate.core.diagnosis.observables import observations
 from exonerate.core.diagnosis.posterior import Rating, rate
 from exonerate.core.diagnosis.situations import without_shut_out
-from exonerate.core.diagnosis.suspect import Observation, Suspect
+from exonerate.core.diagnosis.suspect import Observation, Suspect, SuspectClass
 from exonerate.core.diagnosis.vocabulary import COMPLAINTS
 
 
@@ -30,6 +30,8 @@ class Judgement:
     none_of_these: float
     stated: tuple[Observation, ...] = ()
     """What the operator said, among the observations."""
+    foreign: tuple[SuspectClass, ...] = ()
+    """The classes beside the built-in ones."""
 
     @property
     def top(self) -> Rating:
@@ -78,17 +80,26 @@ def _complaint(records: Sequence[Record], deployment: Deployment) -> list[Observ
     return [Observation(entry_hop(deployment).name, "complaint", str(symptom), 1, 1)]
 
 
-def judge(records: Sequence[Record], deployment: Deployment) -> Judgement:
+def judge(
+    records: Sequence[Record], deployment: Deployment, foreign: Sequence[SuspectClass] = ()
+) -> Judgement:
     """Everything that the records say about the suspects."""
+    stated = _complaint(records, deployment)
     facts = without_shut_out(read_facts(records), deployment)
-    return judge_facts(facts, deployment, _complaint(records, deployment))
+    return judge_facts(facts, deployment, stated, foreign=foreign)
 
 
 def judge_facts(
-    facts: Facts, deployment: Deployment, stated: Sequence[Observation] = ()
+    facts: Facts,
+    deployment: Deployment,
+    stated: Sequence[Observation] = (),
+    *,
+    foreign: Sequence[SuspectClass] = (),
 ) -> Judgement:
     """What these facts, and what the operator stated, say about the suspects."""
     observed = observations(facts, deployment)
     seen = [*observed, *flips(facts, deployment), *stated, *starved_path(observed, stated)]
-    ratings, none = rate(suspects_of(deployment), seen)
-    return Judgement(facts, deployment, tuple(seen), tuple(ratings), none, tuple(stated))
+    ratings, none = rate(suspects_of(deployment, (*BUILT_IN, *foreign)), seen)
+    return Judgement(
+        facts, deployment, tuple(seen), tuple(ratings), none, tuple(stated), tuple(foreign)
+    )

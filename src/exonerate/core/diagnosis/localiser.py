@@ -36,13 +36,16 @@ from exonerate.core.diagnosis.axes.refining import next_refinement, repeating_wa
 from exonerate.core.diagnosis.axes.registry import AXES
 from exonerate.core.diagnosis.axes.scenes import axis_scene
 from exonerate.core.diagnosis.axes.walks import WALKS_MAX
+from exonerate.core.diagnosis.catalogue.plugged import NOTHING_PLUGGED, PluggedClasses
 from exonerate.core.diagnosis.engine_rules import (
     copies_prove,
     crowd_proves,
     crowd_scene,
     edge_scene,
+    moments_prove,
     pair_proves,
     queue_proves,
+    stranger_behind,
 )
 from exonerate.core.diagnosis.facts import Facts
 from exonerate.core.diagnosis.flips import (
@@ -83,6 +86,8 @@ EXPLAINED_BY = {
 }
 CONTENT_TIMES_MIN = 6
 CONTENT_QUESTION = ("healthy", "stale-reuse", "benign-nondeterminism", "corruption")
+NO_TEXT = ("hang", "slow")
+"""Complaints that have nothing to do with what an answer says."""
 NEXT_TO_NOTHING = 0.002
 ABORT_QUESTION = ("saturated", "slot-leak", "cancel-not-propagated", "scheduler-stuck")
 BUSY = ("queueing", "stuck", "progressing")
@@ -92,19 +97,23 @@ LINGER_S = 1.0
 """What a scene costs beside its probes: start, triggers, the end."""
 
 
-def decide(records: Sequence[Record]) -> Scene | Verdict:
-    """The next scene of a `locate` run, or its verdict; a function of the run's records only."""
+def decide(records: Sequence[Record], plugged: PluggedClasses = NOTHING_PLUGGED) -> Scene | Verdict:
+    """The next scene of a `locate` run, or its verdict; a function of the run's records only.
+
+    `plugged`: classes beside the built-in ones; they are part of the rules, and of their name.
+    """
     start = next(record.body for record in records if record.kind == "run_started")
     deployment = deployment_from_json(start["deployment"])  # type: ignore[arg-type]  # written so
     seed, budget_s = int(str(start["seed"])), float(str(start["budget_s"]))
     gentle = bool(dict(start["options"]).get("gentle"))  # type: ignore[arg-type]  # an object
-    judgement = judge(records, deployment)
+    judgement = judge(records, deployment, plugged.classes)
+    rules = plugged.rules(RULES)
     problem = operator_problem(judgement.facts, deployment)
     if problem is not None:
         answer = locate_answer(judgement, "insufficient_evidence", [])
         said: JsonObject = {"problem": problem.problem, "hint": problem.hint}
         answer = {**answer, "operator": said, "next": [problem.hint]}
-        return Verdict(job="locate", rules=RULES, answer=answer)
+        return Verdict(job="locate", rules=rules, answer=answer)
     found, asked = _course(judgement, gentle=gentle)
     left_s = budget_s - judgement.facts.elapsed_s
     scene = None
@@ -115,7 +124,7 @@ def decide(records: Sequence[Record]) -> Scene | Verdict:
     if scene is not None:
         return scene
     outcome = "fault" if found else _outcome(judgement, gentle=gentle) or "insufficient_evidence"
-    return Verdict(job="locate", rules=RULES, answer=locate_answer(judgement, outcome, found))
+    return Verdict(job="locate", rules=rules, answer=locate_answer(judgement, outcome, found))
 
 
 def _course(whole: Judgement, *, gentle: bool) -> tuple[list[Judgement], Judgement | None]:
@@ -161,7 +170,8 @@ def _next_scene(judgement: Judgement, left_s: float, *, seed: int, gentle: bool)
     walk = _repeating_walk(judgement, left_s, seed=seed, gentle=gentle)
     if walk is not None:
         return walk
-    shape = next_shape(facts, deployment, _fresh_session_at(judgement), gentle=gentle)
+    fresh_at, clocked = _fresh_session_at(judgement), judgement.top_is("periodic-kill")
+    shape = next_shape(facts, deployment, fresh_at, gentle=gentle, clocked=clocked)
     return victim_scene(deployment, shape, seed)
 
 
@@ -195,6 +205,9 @@ def _outcome(judgement: Judgement, *, gentle: bool) -> str | None:
     if judgement.believed < CONVICTION:
         return None
     if suspect_class.slug == "healthy":
+        if judgement.top.contradicted_by:
+            # Errors that the victim gets and we do not: not seen is not the same as not there.
+            return None
         asked = crowd_scene(judgement, 0, gentle=gentle) is None
         clean = asked and _clean_enough(judgement) and not _content_wanted(judgement)
         return "no_fault" if clean else None
@@ -229,7 +242,7 @@ def _certain(judgement: Judgement) -> bool:
 
 def _convicted(judgement: Judgement) -> bool:
     top = judgement.top
-    if not _certain(judgement):
+    if not _certain(judgement) or stranger_behind(judgement):
         return False
     if judgement.top_is("engine-restart") and not restart_shown(
         judgement.facts, judgement.deployment, top.suspect.hop
@@ -282,7 +295,7 @@ def _proven_otherwise(judgement: Judgement) -> bool:
     """Whether another intervention than the bypass of the hop has flipped the symptom."""
     if judgement.top_is("corruption") and judgement.times("same-text") >= CONTENT_TIMES_MIN:
         return True
-    proofs = (crowd_proves, pair_proves, queue_proves, copies_prove)
+    proofs = (crowd_proves, pair_proves, queue_proves, copies_prove, moments_prove)
     return any(proof(judgement) for proof in proofs)
 
 
@@ -323,6 +336,9 @@ def _fresh_session_at(judgement: Judgement) -> str | None:
     top = judgement.top.suspect
     failing = [s for s in judgement.facts.sessions if s.failed is not None]
     tried = any(s.plan.name == f"fresh@{top.hop}" for s in judgement.facts.sessions)
+    if failing and judgement.top_is("periodic-kill"):
+        # A second stream beside the victim's shows whether both stop at once.
+        return top.hop
     if not failing or tried or not top.suspect_class.is_fault:
         return None
     return top.hop if top.suspect_class.predicts.get("fails-at") else None
@@ -335,6 +351,9 @@ def _content_wanted(judgement: Judgement) -> bool:
         differs = judgement.times("same-text") if judgement.top_is("corruption") else 0
         return 0 < differs < CONTENT_TIMES_MIN
     if judgement.top.suspect.suspect_class.slug not in CONTENT_QUESTION:
+        return False
+    if any(o.observable == "complaint" and o.value in NO_TEXT for o in judgement.stated):
+        # That would not say who makes the victim wait, and costs as much as copying it again.
         return False
     entry = entry_hop(judgement.deployment)
     sessions = victim_sessions(facts, [entry])

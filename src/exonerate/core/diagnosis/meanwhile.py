@@ -19,6 +19,7 @@ from exonerate.core.diagnosis.facts import CounterSample, Facts, Round, Session
 from exonerate.core.diagnosis.freshness import (
     asked_ns,
     believable,
+    dated,
     idles,
     load_of,
     silent,
@@ -172,10 +173,10 @@ def _state_when_flat(look: _Look, failed: Round) -> str | None:
         return "stuck"
     if idles(samples):
         return "idle"
-    fresh = believable(samples, look.earlier)
     if median(load_of(sample) for sample in samples) == 0:
         # Who owes an answer and shows no load has lost the request, or shows what was long ago.
-        return "idle" if fresh or not look.owed else None
+        return "idle" if dated(samples) or not look.owed else None
+    fresh = believable(samples, look.earlier)
     # An engine that reads a long prompt can show nothing for a while, and is not stuck.
     flat_s = seconds_between(samples[0].at_ns, samples[-1].at_ns)
     return "stuck" if fresh and flat_s >= STUCK_S_MIN else None

@@ -18,19 +18,19 @@ from exonerate.core.diagnosis.carried import (
     leg_answered,
     read_state,
 )
-from exonerate.core.diagnosis.companions import failed_companions
+from exonerate.core.diagnosis.companions import failed_companions, whole_copies
 from exonerate.core.diagnosis.connecting import connecting, slow_to_connect
 from exonerate.core.diagnosis.control import control_slow, processor_wait
 from exonerate.core.diagnosis.counted import breaker
 from exonerate.core.diagnosis.delivery import answer_lost, delivered, onward_delivered, pool_state
 from exonerate.core.diagnosis.dependence import idle_dependence, next_idle, size_dependence
 from exonerate.core.diagnosis.endings import (
-    beat_of,
     defect_kind,
     ended_after_at,
     ended_by,
     error_said,
     one_ending,
+    period,
     phase,
 )
 from exonerate.core.diagnosis.engine_process import engine_process
@@ -203,7 +203,7 @@ def _endings(
     ]
     if not bad:
         return []
-    past = victim_sessions(facts, beyond(deployment, hop.name))
+    past = whole_copies(facts, beyond(deployment, hop.name))
     after = ended_after_at(hop.name, through, past)
     kind, said = defect_kind(bad), error_said(bad)
     count = len(bad)
@@ -213,7 +213,7 @@ def _endings(
         Observation(hop.name, "ended-after", after, count, count) if after else None,
         Observation(hop.name, "error-said", said, count, count) if said else None,
         Observation(hop.name, "defect-kind", kind, count, count) if kind else None,
-        Observation(hop.name, "period", "regular", count, count) if beat_of(bad) else None,
+        period(hop, bad, facts, deployment),
     ]
 
 

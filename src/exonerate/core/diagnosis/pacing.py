@@ -6,11 +6,19 @@ timer and a clock, two timers.
 
 from __future__ import annotations
 
-from exonerate.core.deployment.model import Deployment
+from statistics import median
+
+from exonerate.core.deployment.model import Deployment, Hop
+from exonerate.core.deployment.topology import beyond, probeable
+from exonerate.core.diagnosis.carried import answer_held
 from exonerate.core.diagnosis.dependence import idle_border
 from exonerate.core.diagnosis.facts import Facts, Round
+from exonerate.core.diagnosis.observables import victim_sessions
+from exonerate.core.diagnosis.streaming import innermost, misshapen_at_once
 from exonerate.core.diagnosis.vocabulary import BROKEN_OFF
 
+ROUNDS_OF_A_SHAPE = 2
+"""Enough to see once more that answers come in bursts, where the very first one did."""
 IDLE_RESOLUTION = 1.35
 """The idle time at which failures begin is looked for until it is known this well (a ratio)."""
 START_OFFSETS_S, START_OFFSETS_FROM_S = (0.0, 1.3, 0.6, 1.9), 1.0
@@ -48,6 +56,43 @@ def start_offset_s(facts: Facts, number: int) -> float:
     if not any(round_.total_s >= START_OFFSETS_FROM_S for round_ in broken):
         return 0.0
     return START_OFFSETS_S[number % len(START_OFFSETS_S)]
+
+
+def failing_request(facts: Facts) -> int:
+    """The latest request of a connection that a copy of the victim failed at; 0 if none did."""
+    failing = (s.failed for s in facts.sessions if s.victim_shaped)
+    return max((f.exchange.connection.request_number for f in failing if f), default=0)
+
+
+def rounds_to_fail(facts: Facts, deployment: Deployment) -> int:
+    """How many rounds are enough to see again what was seen; all where it is not known."""
+    failing = failing_request(facts)
+    if failing:
+        return failing + 1
+    entries = filter(probeable, deployment.hops)
+    at_once = any(_misshapen_at_once(facts, deployment, entry) for entry in entries)
+    return ROUNDS_OF_A_SHAPE if at_once else deployment.victim.rounds
+
+
+def _misshapen_at_once(facts: Facts, deployment: Deployment, entry: Hop) -> bool:
+    """Whether a wrong shape in time shows from the first round on, and all else that tells of it.
+
+    That is whether the answer's bytes were held at the hop, where its sockets can be read.
+    """
+    sessions = victim_sessions(facts, [entry])
+    past = filter(probeable, beyond(deployment, entry.name))
+    if not misshapen_at_once(sessions, innermost(victim_sessions(facts, past), deployment)):
+        return False
+    unseen = all(sample.rows is None for samples in facts.sockets.values() for sample in samples)
+    held = (answer_held(facts, session, entry, deployment) for session in sessions)
+    return unseen or any(value is not None for value in held)
+
+
+def stagger_s(facts: Facts) -> float:
+    """Half of the time that a good answer takes."""
+    rounds = [r for s in facts.sessions if s.victim_shaped for r in s.rounds]
+    good = [round_.total_s for round_ in rounds if round_.outcome == "ok"]
+    return median(good) / 2 if good else 0.0
 
 
 def late_inside(facts: Facts) -> bool:

@@ -74,7 +74,7 @@ def without(whole: Judgement, first: Judgement) -> Judgement | None:
         return None
     passing = {hop.name for hop in before(whole.deployment, _hop(first))}
     facts = _explained(whole.facts, passing, kinds)
-    return judge_facts(facts, whole.deployment, whole.stated)
+    return judge_facts(facts, whole.deployment, whole.stated, foreign=whole.foreign)
 
 
 def unexplained(rest: Judgement) -> bool:
@@ -114,7 +114,8 @@ def _from_inside(whole: Judgement, hop: str) -> Judgement:
     inside = {hop, *(h.name for h in beyond(deployment, hop))}
     sessions = tuple(s if s.hop in inside else _no_witness(s) for s in whole.facts.sessions)
     stated = tuple(o for o in whole.stated if o.hop in inside)
-    return judge_facts(replace(whole.facts, sessions=sessions), deployment, stated)
+    facts = replace(whole.facts, sessions=sessions)
+    return judge_facts(facts, deployment, stated, foreign=whole.foreign)
 
 
 def symptoms_of(first: Judgement) -> frozenset[str]:

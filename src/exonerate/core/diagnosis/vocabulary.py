@@ -24,13 +24,13 @@ Every observable is about one hop:
 - ``processor-wait``: that the hop's processes stood ready and got no processor (if they did)
 - ``starved-path``: that a victim who complains of slowness has such a hop on its path (`control`)
 - ``closed-while-idle``: what became of connections at the entry while they were idle
-- ``period``: that the endings fall on a regular beat of the clock
+- ``period``: that the endings fall on a regular beat of the clock, or on all in flight at once
 - ``abort-through``, ``abort-beyond``: whether the engine stops when a client leaves
 - ``leaving``: whether the hop closes a request's connection behind it when its client has left
 - ``requests-behind``: whether more requests wait behind the hop (a hop) than it has clients
 - ``slots-held``: whether the engine holds more slots or cache than the work it does
 - ``engine-process``: whether the engine's process was replaced, or nobody listens
-- ``upstream-face``: that the hop's upstream side was in sight, for any round
+- ``upstream-face``: that the hop's upstream side was in sight, and whether it leads to a known hop
 - ``answer-held``: whether the answer's bytes reached the hop while its client got none of them
 - ``spoken-by``: whether an error answer is the engine's own, by its `Server` header and its kind
 - ``ended-by``: who ended the failing exchange; ``upstream``: the hop's log blames the next hop
@@ -84,7 +84,7 @@ VALUES: Mapping[str, tuple[str, ...]] = {
     "ended-after": ("constant-silence", "own-silence", "constant-total", "varying", "at-once"),
     "defect-kind": ("special-token", "transport", "garbled", "foreign"),
     "error-said": ("timeout", "unavailable", "bad-gateway", "error"),
-    "period": ("regular",),
+    "period": ("regular", "together"),
     "complaint": COMPLAINTS,
     "same-text": ("same", "differs"),
     "texts-past": ("same", "differs"),
@@ -97,7 +97,7 @@ VALUES: Mapping[str, tuple[str, ...]] = {
     "slots-held": ("as-live", "above-live"),
     "engine-process": ("same", "restarted", "down"),
     "answer-held": ("yes", "no"),
-    "upstream-face": ("seen",),
+    "upstream-face": ("seen", "elsewhere"),
     "spoken-by": ("hop", "engine"),
     "control": ("quick", "slow"),
     "processor-wait": ("fed", "starved"),

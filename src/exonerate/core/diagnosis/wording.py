@@ -78,6 +78,7 @@ _TEXTS: Mapping[tuple[str, str], str] = {
     ("ended-by", "upstream"): "the log of {hop} says that the next hop ended the exchange",
     ("through", "not-everywhere"): "it fails at some entries and never at others",
     ("upstream-face", "seen"): "the upstream side of {hop} was in sight",
+    ("upstream-face", "elsewhere"): "{hop} sent its requests to an address that is no hop here",
     ("request-copies", "several"): "one request went on over several connections on its way",
     ("request-copies", "one"): "one request went on once from {hop}",
     ("left-to", "elsewhere"): "{hop} sent it to an address that is no hop of the deployment",
@@ -114,6 +115,7 @@ _TEXTS: Mapping[tuple[str, str], str] = {
     ("complaint", "truncated"): "the victim complains of cut answers",
     ("complaint", "corrupted"): "the victim complains of corrupted text",
     ("period", "regular"): "the endings fall on a regular beat of the clock",
+    ("period", "together"): "answers in flight stopped together, and none past it",
     ("defect-kind", "special-token"): "a token of a chat template stood in the text",
     ("defect-kind", "transport"): "the bytes were damaged",
     ("defect-kind", "garbled"): "the text made no sense",
@@ -229,6 +231,16 @@ def not_examined(facts: Facts, deployment: Deployment) -> list[str]:
     return missing
 
 
+def _strangers(judgement: Judgement) -> list[str]:
+    """Boxes behind which somebody stands whom the deployment file does not name."""
+    return [
+        f"`{o.hop}` sends its requests to an address that is no hop of the deployment file: name "
+        "what listens there, so that it can be asked as well"
+        for o in judgement.observations
+        if (o.observable, o.value) == ("upstream-face", "elsewhere")
+    ]
+
+
 def suggestions(judgement: Judgement, outcome: str) -> list[str]:
     """What to do or to look at next."""
     suspect = judgement.top.suspect
@@ -251,6 +263,7 @@ def suggestions(judgement: Judgement, outcome: str) -> list[str]:
     believable = [r.suspect.id for r in judgement.ratings[:3] if r.posterior > 0.01]
     steps = [
         *order_doubtful(judgement.facts, judgement.deployment),
+        *_strangers(judgement),
         *_status_hints(judgement),
     ]
     if believable and not steps:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from exonerate.compose import DECIDERS, system_clock
+from exonerate.compose import deciders, system_clock
 from exonerate.core.case.case_json import case_json, cases_json
 from exonerate.core.case.model import SYMPTOMS, Case
 from exonerate.core.json_types import JsonObject
@@ -184,7 +184,7 @@ def verify(where: CaseOptions, as_json: bool) -> int:
 
     Exit status 1 when a record was altered, or a scene or verdict does not follow from the records.
     """
-    answer = verify_chain(where.open_ledger().check_chain(), DECIDERS)
+    answer = verify_chain(where.open_ledger().check_chain(), deciders())
     if as_json:
         print_json(answer)
     else:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from exonerate.adapters.plugins import plugged_suspects
 from exonerate.adapters.standing_tap import StandingTaps
 from exonerate.compose import (
     build_workbench,
@@ -159,6 +160,7 @@ def _located(
         budget_s=options.budget_s,
         symptom=options.symptom or case.symptom,
         gentle=options.gentle,
+        plugged=plugged_suspects(),
     )
     try:
         run = locate(

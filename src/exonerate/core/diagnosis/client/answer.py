@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from exonerate.core.deployment.topology import entry_hop
-from exonerate.core.diagnosis.answer import CONFIDENCE_MAX, SCHEMA
+from exonerate.core.diagnosis.answer import SCHEMA
 from exonerate.core.diagnosis.client.judge import ClientJudgement
 from exonerate.core.diagnosis.client.signs import (
     CLIENT,
@@ -20,6 +20,7 @@ from exonerate.core.diagnosis.client.wording import (
     sign_text,
     summary,
 )
+from exonerate.core.diagnosis.confidence import supported
 from exonerate.core.diagnosis.posterior import Rating
 from exonerate.core.diagnosis.suspect import Observation
 from exonerate.core.diagnosis.wording import clean_tries_sentence
@@ -114,11 +115,16 @@ def _fault(judged: ClientJudgement, rating: Rating) -> JsonObject:
             **_details(judged, suspect_class.slug),
             "setting": list(suspect_class.settings),
         },
-        "confidence": round(min(CONFIDENCE_MAX, rating.posterior), 4),
+        "confidence": supported(rating.posterior, _tries(judged)),
         "evidence": [o.id for o in rating.predicted],
         "mechanism": suspect_class.mechanism,
         "flips": suspect_class.flips,
     }
+
+
+def _tries(judged: ClientJudgement) -> int:
+    """The client's own requests and ours: each could have spoken against the class."""
+    return len(judged.observed.exchanges) + sum(len(s.rounds) for s in judged.sessions)
 
 
 def _details(judged: ClientJudgement, slug: str) -> dict[str, Json]:
