@@ -32,3 +32,10 @@ def test_readings_of_one_log_add_up_and_two_logs_stay_two() -> None:
     other = Event("error-log@edge", NS, "log", {"hop": "edge", "lines": 1, "unknown_lines": 1})
     beside = read_beside([first, first, other])
     assert [state.lines for _, state in beside.logs] == [4, 1]
+
+
+def test_an_error_log_may_speak_of_other_things() -> None:
+    """Notices that are about no request do not make its format an unknown one."""
+    data: JsonObject = {"hop": "edge", "lines": 5, "unknown_lines": 5}
+    beside = read_beside([Event("error-log@edge", NS, "log", data)])
+    assert [(s.lines, s.unknown_lines) for _, s in beside.logs] == [(5, 0)]

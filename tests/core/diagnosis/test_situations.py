@@ -5,7 +5,9 @@ from dataclasses import replace
 
 import pytest
 from tests.core.diagnosis.test_logged import DEPLOYMENT, PLAN, ROUND, facts
+from tests.support.world import OK, Answer, World, locate_in
 
+from exonerate.core.case.answers import objects_in
 from exonerate.core.diagnosis.beside import Beside, PageSample
 from exonerate.core.diagnosis.facts import (
     CounterSample,
@@ -23,6 +25,7 @@ from exonerate.core.diagnosis.situations import (
     operator_problem,
     order_doubtful,
     restart_shown,
+    without_shut_out,
 )
 from exonerate.core.scene import SampleMetrics, Scene
 
@@ -67,9 +70,20 @@ def test_a_hop_whose_key_only_the_hop_before_it_has_is_not_examined() -> None:
     """A gateway puts in the engine's key; the victim has none, and needs none."""
     told = seen(("edge", "hang", None), ("engine", "refused", 401))
     assert problem(told) is None
-    assert "wants a key that only the hop before it has" in not_seen(told, DEPLOYMENT)[0]
+    heard = without_shut_out(told, DEPLOYMENT)
+    assert [s.hop for s in heard.sessions] == ["edge"]
+    assert "wants a key that only the hop before it has" in not_seen(heard, DEPLOYMENT)[0]
     everywhere = seen(("edge", "refused", 401), ("engine", "refused", 401))
     assert problem(everywhere) == "`edge` answers 401: it wants a key"
+
+
+def test_a_path_with_a_key_of_its_own_further_in_is_judged_without_that_hop() -> None:
+    """It is well as far as it can be asked; nobody is accused of the 401, and nobody cleared."""
+    world = World(lambda asked: Answer(status=401) if asked.hop == "engine" else OK)
+    answer = locate_in(world)
+    assert (answer["outcome"], answer["faults"]) == ("no_fault", [])
+    assert [entry.get("hop") for entry in objects_in(answer, "cleared")] == ["edge", "inner"]
+    assert "wants a key" in str(answer["not_examined"])
 
 
 def test_a_key_that_nobody_accepts_is_the_operators_affair() -> None:

@@ -9,6 +9,7 @@ from exonerate.core.deployment.topology import beyond, hop_named, is_engine, nex
 from exonerate.core.diagnosis.axes.covered import covered_sentence
 from exonerate.core.diagnosis.confidence import stated_confidence
 from exonerate.core.diagnosis.details import fault_details
+from exonerate.core.diagnosis.facts import Facts
 from exonerate.core.diagnosis.judgement import Judgement
 from exonerate.core.diagnosis.masked import masked
 from exonerate.core.diagnosis.posterior import Rating
@@ -53,11 +54,16 @@ def locate_answer(
         "suspects": [_suspect_row(r) for r in judgement.ratings[:SUSPECTS_SHOWN_MAX]],
         "none_of_these": round(judgement.none_of_these, 4),
         "timeline": list(timeline(judgement.facts, judgement.deployment)),
-        "requests_sent": sum(len(s.rounds) for s in judgement.facts.sessions),
+        "requests_sent": requests_sent(judgement.facts),
     }
     said = [paragraph(one, outcome, answer) for one in found or [judgement]]
     answer["paragraph"] = " And another one: ".join(said)
     return answer
+
+
+def requests_sent(facts: Facts) -> int:
+    """How many requests were begun, whatever came of them."""
+    return sum(len(s.rounds) for s in (*facts.sessions, *facts.shut_out))
 
 
 def _innermost(found: Sequence[Judgement]) -> Judgement:

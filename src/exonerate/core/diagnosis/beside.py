@@ -15,6 +15,8 @@ from exonerate.core.wire.tapped import TappedExchange, tapped_exchange_from_json
 
 HEALTH = "health@"
 """Begins the name of a reading of a health page."""
+ERROR_LOG = "error-log@"
+"""Begins the name of a reading of a second log: most of its lines are about no request."""
 TAP = "tap@"
 """Begins the name of a tap before a hop further in; the one at the client has another name."""
 
@@ -64,7 +66,8 @@ def read_beside(events: Sequence[Event]) -> Beside:
         if event.kind == "log":
             lines.extend(_lines(event))
             key = (str(event.data["hop"]), event.activity)
-            states[key] = _added(states.get(key, LogState()), event.data)
+            known = {"unknown_lines": 0} if event.activity.startswith(ERROR_LOG) else {}
+            states[key] = _added(states.get(key, LogState()), {**event.data, **known})
     return Beside(
         log_lines=tuple(lines),
         logs=tuple((hop, state) for (hop, _), state in states.items()),

@@ -160,6 +160,8 @@ class Facts:
     controls: tuple[ControlSample, ...] = ()
     beside: Beside = field(default_factory=Beside)
     """What logs, admin pages, health pages and taps showed."""
+    shut_out: tuple[Session, ...] = ()
+    """Not among `sessions`, since they lacked a key that a hop before theirs has."""
 
     @property
     def elapsed_s(self) -> float:

@@ -14,6 +14,7 @@ from exonerate.core.diagnosis.control import starved_path
 from exonerate.core.diagnosis.facts import Facts, read_facts
 from exonerate.core.diagnosis.observables import observations
 from exonerate.core.diagnosis.posterior import Rating, rate
+from exonerate.core.diagnosis.situations import without_shut_out
 from exonerate.core.diagnosis.suspect import Observation, Suspect, SuspectClass
 from exonerate.core.diagnosis.vocabulary import COMPLAINTS
 
@@ -84,7 +85,8 @@ def judge(
 ) -> Judgement:
     """Everything that the records say about the suspects."""
     stated = _complaint(records, deployment)
-    return judge_facts(read_facts(records), deployment, stated, foreign=foreign)
+    facts = without_shut_out(read_facts(records), deployment)
+    return judge_facts(facts, deployment, stated, foreign=foreign)
 
 
 def judge_facts(

@@ -8,7 +8,7 @@ run at once: no verdict about the path can come of it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from exonerate.core.deployment.model import Deployment, Hop
 from exonerate.core.deployment.topology import before, beyond, hop_named, is_engine
@@ -62,6 +62,19 @@ def order_doubtful(facts: Facts, deployment: Deployment) -> list[str]:
                     "order, client side first?"
                 )
     return found
+
+
+def without_shut_out(facts: Facts, deployment: Deployment) -> Facts:
+    """The facts, where requests that lacked the key of a hop further in say nothing.
+
+    The victim's own requests get that key from the hop before; ours, sent past it, have none.
+    """
+    shut = {hop.name for hop in deployment.hops if _shut_out(facts, hop.name, deployment)}
+    return replace(
+        facts,
+        sessions=tuple(s for s in facts.sessions if s.hop not in shut),
+        shut_out=tuple(s for s in facts.sessions if s.hop in shut),
+    )
 
 
 def loading(facts: Facts, engine: str) -> bool:
@@ -162,7 +175,7 @@ def _refused_key(facts: Facts, deployment: Deployment) -> OperatorProblem | None
     # 403 is also what a filter says; only where nobody at all lets the request in is it the key.
     everywhere = [n for n in asked if _always(_rounds(facts, n), (401, 403))]
     without_key = [n for n in asked if _always(_rounds(facts, n), (401,))]
-    without_key = [n for n in without_key if not _let_in_before(facts, n, deployment)]
+    without_key = [n for n in without_key if not _shut_out(facts, n, deployment)]
     if key is None and not given and without_key:
         name = without_key[0]
         return OperatorProblem(
@@ -178,6 +191,12 @@ def _refused_key(facts: Facts, deployment: Deployment) -> OperatorProblem | None
             "give the key that the victim's own program uses",
         )
     return None
+
+
+def _shut_out(facts: Facts, hop: str, deployment: Deployment) -> bool:
+    """Whether it answers us with 401, always, and a hop before it does not."""
+    asked = [r.exchange.status for s in facts.sessions if s.hop == hop for r in s.rounds]
+    return bool(asked) and set(asked) == {401} and _let_in_before(facts, hop, deployment)
 
 
 def _let_in_before(facts: Facts, hop: str, deployment: Deployment) -> bool:
@@ -199,7 +218,7 @@ def _about(facts: Facts, hop: Hop, deployment: Deployment) -> Iterator[str]:
     elif _unreached(rounds):
         why = next((r.exchange.error for r in rounds if r.exchange.error), "no connection")
         yield f"`{hop.name}`: cannot be reached from here ({why}): it was not asked directly"
-    elif _always(rounds, (401,)) and _let_in_before(facts, hop.name, deployment):
+    elif any(s.hop == hop.name for s in facts.shut_out):
         yield (
             f"`{hop.name}`: wants a key that only the hop before it has (401): it was not asked "
             "directly"

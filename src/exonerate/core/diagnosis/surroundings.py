@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from exonerate.core.deployment.model import Deployment
 from exonerate.core.deployment.topology import is_engine
-from exonerate.core.diagnosis.beside import HEALTH, TAP
+from exonerate.core.diagnosis.beside import ERROR_LOG, HEALTH, TAP
 from exonerate.core.scene import Activity, ReadLog, SampleMetrics, Tap
 
 DEEP_HEALTH: Mapping[str, str] = {
@@ -99,5 +99,5 @@ def _logs(deployment: Deployment) -> Iterator[ReadLog]:
             yield ReadLog(name=f"log@{hop.name}", hop=hop.name, path=hop.log, kind=hop.kind)
         if hop.error_log is not None:
             yield ReadLog(
-                name=f"error-log@{hop.name}", hop=hop.name, path=hop.error_log, kind=hop.kind
+                name=f"{ERROR_LOG}{hop.name}", hop=hop.name, path=hop.error_log, kind=hop.kind
             )
