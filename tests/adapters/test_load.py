@@ -103,6 +103,19 @@ def test_lanes_keep_their_connections(scripted: Start) -> None:
     assert event["instrument"]["connections"] == 4
 
 
+def test_an_answer_of_many_bytes_at_once_is_read_whole(scripted: Start) -> None:
+    """However much lies ready, and though the peer has closed behind it, nothing is left unread."""
+    long = STREAM_HEAD + chunk(WORD) * 4000 + TAIL
+
+    async def script(peer: Any) -> None:
+        await peer.request()
+        await peer.send(long)
+
+    event, _ = play(scripted, script, requests=8)
+    assert ends(event) == ["ok"] * 8
+    assert [row[5] for row in event["rows"]] == [4000] * 8
+
+
 def test_no_two_prompts_begin_alike(scripted: Start) -> None:
     """Every prompt has its own beginning, so that no prefix cache is hit by accident."""
     _, served = play(scripted, answers(WHOLE))

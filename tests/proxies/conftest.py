@@ -1,4 +1,4 @@
-"""Tests with nginx and HAProxy, which a plain machine lacks: `make lab` runs them."""
+"""Tests with real proxies, which a plain machine lacks: `make lab` runs them."""
 
 import os
 

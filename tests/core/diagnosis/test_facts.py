@@ -43,3 +43,17 @@ def test_a_probe_that_could_not_ask_has_seen_nothing(end: str, error: str) -> No
     assert outcome_of(replace(seen, error=error), None) == "unfinished"
     assert outcome_of(replace(seen, end="hFH"), None) == "no-answer"
     assert outcome_of(replace(seen, connected_ns=None), None) == "no-connect"
+
+
+def test_an_error_in_the_stream_ends_the_answer() -> None:
+    """litellm ends such a stream well, vLLM even with `[DONE]`; the answer is cut all the same."""
+    assert outcome_of(answered("error-event", done_seen=False), None) == "cut"
+    assert outcome_of(answered("error-event", done_seen=True), None) == "cut"
+
+
+@pytest.mark.parametrize(
+    ("status", "outcome"), [(400, "refused"), (408, "server-error"), (429, "refused")]
+)
+def test_a_gateway_that_says_408_has_not_refused(status: int, outcome: str) -> None:
+    """It says that the next hop took too long."""
+    assert outcome_of(replace(answered(done_seen=False), status=status), None) == outcome

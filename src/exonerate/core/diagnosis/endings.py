@@ -8,7 +8,7 @@ from statistics import median
 
 from exonerate.core.deployment.model import Deployment, Hop
 from exonerate.core.deployment.topology import before, beyond
-from exonerate.core.diagnosis.facts import Facts, Round, Session
+from exonerate.core.diagnosis.facts import ERROR_EVENT, Facts, Round, Session
 from exonerate.core.diagnosis.sense import FOREIGN, GARBLED
 from exonerate.core.diagnosis.suspect import Observation
 from exonerate.core.instant import NS_PER_S, seconds_between
@@ -28,8 +28,7 @@ BEATS_MIN, BEAT_PARTS_MAX = 4, 3
 BEAT_TOLERANCE_S, PERIOD_S_MIN = 0.15, 2.0
 TOGETHER_S, APART_S = 0.25, 0.5
 """Streams that began so far apart and stopped so close to each other stopped together."""
-GATEWAY_TIMEOUT = 504
-_SAID = {GATEWAY_TIMEOUT: "timeout", 503: "unavailable", 502: "bad-gateway"}
+_SAID = {504: "timeout", 408: "timeout", 503: "unavailable", 502: "bad-gateway"}
 TRANSPORT_DEFECTS = frozenset(
     {"invalid-utf8", "invalid-json", "framing-in-body", "duplicated-event", "text-after-finish",
      "invalid-coding"}
@@ -37,7 +36,9 @@ TRANSPORT_DEFECTS = frozenset(
 
 
 def ended_by(round_: Round) -> str:
-    """Who ended the exchange, from its end code."""
+    """Who ended the exchange, from its end code; an error in the stream is the hop's word."""
+    if ERROR_EVENT in round_.exchange.content.defects:
+        return "hop"
     names = {"c": "us", "h": "hop", "n": "network"}
     return names.get(round_.exchange.end[:1], "nobody")
 
@@ -87,7 +88,7 @@ def ended_after(rounds: Sequence[Round]) -> str | None:
     silences = [silence_s(round_) for round_ in rounds]
     statuses = {round_.exchange.status or 0 for round_ in rounds}
     # Who says that it took too long has waited, however short its patience.
-    refusals = min(statuses) >= 400 and statuses != {GATEWAY_TIMEOUT}
+    refusals = min(statuses) >= 400 and {_SAID.get(status) for status in statuses} != {"timeout"}
     if median(totals) < (REFUSED_AT_ONCE_S if refusals else AT_ONCE_S):
         return "at-once"
     if median(silences) >= SILENCE_S_MIN and _alike(silences):

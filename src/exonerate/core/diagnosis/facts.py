@@ -3,11 +3,11 @@
 Outcomes of a round
 -------------------
 ``ok`` complete; ``slow`` complete, but its first token came later than the stall limit of the
-scene; ``hang`` given up while silent; ``cut`` the body ended before its framing's end;
-``lost-ending`` the body ended well but the stream never said that it was done; ``refused`` an
-HTTP status of 4xx, ``server-error`` one of 5xx; ``no-answer`` the connection was closed before
-any byte came; ``no-connect``; ``corrupt`` complete with defects in its content; ``unfinished``
-we were interrupted, which says nothing.
+scene; ``hang`` given up while silent; ``cut`` the body ended before its framing's end, or in an
+error event; ``lost-ending`` the body ended well but the stream never said that it was done;
+``refused`` an HTTP status of 4xx, ``server-error`` one of 5xx or 408; ``no-answer`` the connection
+was closed before any byte came; ``no-connect``; ``corrupt`` complete with defects in its content;
+``unfinished`` we were interrupted, which says nothing.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ CONTENT_FAULTS = frozenset(
     {"invalid-utf8", "invalid-json", "framing-in-body", "duplicated-event", "special-token",
      "text-after-finish", "invalid-coding", FOREIGN, GARBLED}
 )  # fmt: skip
+ERROR_EVENT = "error-event"
 OTHER_HTTP = frozenset({"speaks-http2", "not-http2"})
 UNREAD = frozenset({"undecodable-coding", "oversized-body"})
 """What such an answer said is not known, so that nothing can be missed in it."""
@@ -237,7 +238,8 @@ def outcome_of(exchange: Exchange, stall_s: float | None, tokens_max: int = 0) -
     if exchange.status is None:
         return "no-answer"
     if exchange.status >= 400:
-        return "refused" if exchange.status < 500 else "server-error"
+        # 408 is what litellm says when the next hop took too long.
+        return "server-error" if exchange.status >= 500 or exchange.status == 408 else "refused"
     return _outcome_of_answer(exchange, stall_s, tokens_max)
 
 
@@ -254,7 +256,7 @@ def _outcome_of_answer(exchange: Exchange, stall_s: float | None, tokens_max: in
     if CONTENT_FAULTS & set(exchange.content.defects):
         return "corrupt"
     content = exchange.content
-    if not exchange.body_complete:
+    if not exchange.body_complete or ERROR_EVENT in content.defects:
         # All the text was there: what is missing is the ending alone.
         whole = content.finish_reason is not None or 0 < tokens_max <= content.meaningful_events
         return "lost-ending" if whole and not content.done_seen else "cut"

@@ -65,7 +65,7 @@ _TEXTS: Mapping[tuple[str, str], str] = {
     ("spoken-by", "engine"): "the error answer that came through {hop} is the engine's own",
     ("ended-by", "us"): "nobody closed; the wait was ended by this tool",
     ("ended-by", "hop"): "{hop} ended the exchange",
-    ("error-said", "timeout"): "{hop} said that something took too long (504)",
+    ("error-said", "timeout"): "{hop} said that something took too long (504 or 408)",
     ("error-said", "unavailable"): "{hop} said that nobody could serve it (503)",
     ("error-said", "bad-gateway"): "{hop} said that the next hop failed it (502)",
     ("error-said", "error"): "{hop} said that something broke (5xx)",

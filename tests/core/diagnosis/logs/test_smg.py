@@ -37,3 +37,17 @@ def test_a_breaker_that_opens_is_the_hops_affair() -> None:
     opened = [one for one in TOLD if one.no_worker]
     assert [one.request_id for one in opened] == [None]
     assert not about(0xE).no_worker
+
+
+def test_an_answer_that_was_good_came_from_the_worker() -> None:
+    """What the router says of the time is the time until the head of the stream."""
+    line = (
+        "2026-11-30 20:15:29  INFO http_request{method=POST uri=/v1/chat/completions "
+        'request_id="exonerate-0000000000000003" status_code=%d latency=73000}: '
+        "smg::response: src/middleware.rs:359: finished processing request"
+    )
+    good, bad = parse_smg(line % 200), parse_smg(line % 429)
+    assert good is not None
+    assert bad is not None
+    assert (good.answered, good.head_s) == (True, 0.073)
+    assert (bad.answered, bad.status) == (False, 429)

@@ -125,7 +125,14 @@ IDLE_TIMER = SuspectClass(
     },
     needs=("ended-after",),
     flips="an answer without a silence of that length survives",
-    settings=("nginx: `proxy_read_timeout`", "HAProxy: `timeout server`"),
+    settings=(
+        "nginx: `proxy_read_timeout`",
+        "HAProxy: `timeout server`",
+        "Envoy: `stream_idle_timeout`",
+        "Caddy: `read_timeout`, `response_header_timeout`",
+        "LiteLLM: `timeout`, `stream_timeout`",
+        "sglang-router: `--request-timeout-secs`",
+    ),
 )
 TOTAL_TIMER = SuspectClass(
     slug="total-timer",

@@ -55,7 +55,11 @@ def _told(common: LogEntry, text: str, fields: dict[str, str]) -> LogEntry | Non
         # A stream's latency ends with its head.
         took_s = None if micros is None else micros / 1e6
         status = whole_of(fields.get("status_code"))
-        return LogEntry(**{**values, "is_request": True, "status": status, "total_s": took_s})
+        came = status is not None and status < 400
+        head_s = took_s if came else None
+        return LogEntry(
+            **{**values, "is_request": True, "status": status, "total_s": took_s, "head_s": head_s}
+        )
     if text.startswith("request:"):
         return common
     if "Sending request" in text:
