@@ -63,6 +63,7 @@ def state(
     outcome: Outcome = "hang",
     other_s: float = 0.0,
     hung_from_s: float | None = None,
+    aborted: Sequence[float] = (),
 ) -> str | None:
     """The engine's state in a round from 0 to 8 s, from (running, tokens) every half second.
 
@@ -85,7 +86,8 @@ def state(
     samples = tuple(
         CounterSample(
             "s", "c", "engine", int(number * NS / 2),
-            {"running": running, "generated_tokens": tokens},
+            {"running": running, "generated_tokens": tokens}
+            | ({"aborted": aborted[number]} if aborted else {}),
         )
         for number, (running, tokens) in enumerate(counters)
     )  # fmt: skip
@@ -108,6 +110,20 @@ def test_an_engine_that_holds_one_request_while_others_are_answered_is_holding_i
 def test_a_load_that_was_there_before_and_never_changes_is_no_evidence() -> None:
     """Nobody may have written it for hours: neither is the engine stuck nor is it idle."""
     assert state([(1.0, 30.0)] * 16) is None
+
+
+def test_queues_that_turn_are_not_stuck() -> None:
+    """Others come and go while no token is counted: somebody works, and nobody is accused."""
+    turning = [(0.0, 30.0), *[(float(2 + n % 2), 30.0) for n in range(15)]]
+    assert state(turning, aborted=[0.0] * 16) is None
+    assert state([(0.0, 30.0), *[(3.0, 30.0)] * 14, (2.0, 30.0)], aborted=[0.0] * 16) == "stuck"
+
+
+def test_clients_that_lose_patience_do_not_make_the_queues_turn() -> None:
+    """They leave as well, and are counted; where nobody counts them, nothing is concluded."""
+    leaving = [(0.0, 30.0), *[(float(2 + n % 2), 30.0) for n in range(15)]]
+    assert state(leaving, aborted=[float(n // 2) for n in range(16)]) == "stuck"
+    assert state(leaving) == "stuck"
 
 
 def test_an_engine_that_reads_one_long_prompt_shows_it_only_at_the_end() -> None:

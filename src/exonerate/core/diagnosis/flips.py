@@ -34,6 +34,8 @@ def bypass_flips(judgement: Judgement) -> bool:
         return False
     if judgement.top_is("periodic-kill"):
         return _beat_flips(judgement)
+    if _side_probe_failed_alike(judgement, through.value):
+        return False
     again = repeats_in_walks(judgement.facts, judgement.top.suspect.hop)
     copies = _answered_past(judgement)
     if through.times + again < FLIPS_MIN or past.tries + again + copies < FLIPS_MIN:
@@ -41,6 +43,22 @@ def bypass_flips(judgement: Judgement) -> bool:
     if through.times == through.tries:
         return True
     return fisher_one_sided(through.times, through.tries, 0, past.tries) < CHANCE_MAX
+
+
+def _side_probe_failed_alike(judgement: Judgement, symptom_seen: str) -> bool:
+    """Whether a request past the hop, sent while the victim waited, had the same symptom.
+
+    A few copies of the victim can miss a fault past the hop that takes one request in several.
+    """
+    hop = judgement.top.suspect.hop
+    past = {h.name for h in beyond(judgement.deployment, hop)}
+    return any(
+        s.hop in past
+        and s.during_stall is not None
+        and s.failed is not None
+        and s.failed.outcome == symptom_seen
+        for s in judgement.facts.sessions
+    )
 
 
 def axis_flips(judgement: Judgement) -> bool:

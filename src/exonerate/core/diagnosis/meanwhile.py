@@ -34,6 +34,9 @@ FLAT_S_MIN, STUCK_S_MIN = 1.0, 3.0
 HOLDING_S_MIN = 2.0
 """The probes that are answered meanwhile cut the quiet time into pieces."""
 MOSTLY = 0.75
+ROTATED_MIN = 2
+TELL_ABORTS = frozenset({"aborted", "pair_queues"})
+"""An engine that shows one of these counts what is given up, from the first time on."""
 COUNTER_LAG_NS = 150 * NS_PER_MS
 
 
@@ -149,7 +152,7 @@ def _state_of(look: _Look, facts: Facts, failed: Round) -> str | None:
     if len(samples) < SAMPLES_MIN:
         return None
     if _flat(samples):
-        return _state_when_flat(look, failed)
+        return _state_when_flat(look, facts, failed)
     in_quiet = _state_in_quiet(_quiet_run(samples, facts, failed))
     if in_quiet == "holding":
         return in_quiet
@@ -166,7 +169,7 @@ def _state_of(look: _Look, facts: Facts, failed: Round) -> str | None:
     return in_quiet
 
 
-def _state_when_flat(look: _Look, failed: Round) -> str | None:
+def _state_when_flat(look: _Look, facts: Facts, failed: Round) -> str | None:
     """Nothing was computed: was there nothing to do, or was it held, or does nobody know?"""
     samples = look.samples
     if silent(samples) and look.owed and failed.outcome == "hang":
@@ -177,9 +180,31 @@ def _state_when_flat(look: _Look, failed: Round) -> str | None:
         # Who owes an answer and shows no load has lost the request, or shows what was long ago.
         return "idle" if dated(samples) or not look.owed else None
     fresh = believable(samples, look.earlier)
+    if _rotating(samples, facts):
+        return None
     # An engine that reads a long prompt can show nothing for a while, and is not stuck.
     flat_s = seconds_between(samples[0].at_ns, samples[-1].at_ns)
     return "stuck" if fresh and flat_s >= STUCK_S_MIN else None
+
+
+def _rotating(samples: Sequence[CounterSample], facts: Facts) -> bool:
+    """Whether requests of others left the engine, more than were given up: its queues turn.
+
+    So somebody works on them, whatever the counters of tokens say, and nothing is stuck.
+    """
+    first, last = samples[0], samples[-1]
+    if not (last.values or {}).keys() & TELL_ABORTS:
+        # Clients that lose patience with an engine that is stuck leave its queues as well.
+        return False
+    gone = sum(max(0.0, load_of(a) - load_of(b)) for a, b in pairwise(samples))
+    ours = sum(
+        first.at_ns <= round_.exchange.ended_ns <= last.at_ns
+        for session in facts.sessions
+        for round_ in session.rounds
+    )
+    before, after = first.values or {}, last.values or {}
+    given_up = after.get("aborted", 0.0) - before.get("aborted", 0.0)
+    return gone - ours - given_up >= ROTATED_MIN
 
 
 def _state_in_quiet(quiet: Sequence[CounterSample]) -> str | None:
