@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from exonerate.core.diagnosis.suspect import SuspectClass
 
 _BOXES = ("proxy", "router")
@@ -161,21 +163,33 @@ REQUEST_REFUSED = SuspectClass(
     layer="proxy",
     roles=_BOXES,
     prior=0.08,
-    mechanism="refuses the request by its size, content or framing, or by a limit of its own",
+    mechanism="refuses the request by its size, content or framing",
     predicts={
         "spoken-by": _any("hop"),
         "request-read": _any("read"),
         "through": _any("refused", "server-error", "no-answer"),
         "beyond": _any("ok", "slow"),
         "ended-by": _any("hop"),
-        # Limits of rates and of connections are told with 503; 502 and 504 speak of another hop.
-        "error-said": _any("unavailable", "error"),
+        # 502, 503 and 504 speak of another hop.
+        "error-said": _any("error"),
         "request-left": _any("no"),
         "phase": _any("before-head", "before-token"),
         "ended-after": _any("at-once"),
     },
     flips="a smaller request passes",
     settings=("nginx: `client_max_body_size`",),
+)
+LIMITS_REQUESTS = replace(
+    REQUEST_REFUSED,
+    mechanism="refuses the request by a limit of its own on rates or connections",
+    predicts={
+        **REQUEST_REFUSED.predicts,
+        "error-said": _any("unavailable"),
+        # Who comes first is within a limit; what refuses even that one has no worker to send to.
+        "fails-at": _any("same-request", "varying"),
+    },
+    flips="the same request passes when fewer are sent",
+    settings=("nginx: `limit_req`, `limit_conn`",),
 )
 CORRUPTION = SuspectClass(
     slug="corruption",
@@ -377,6 +391,6 @@ FD_EXHAUSTED_BOX = SuspectClass(
 CLASSES = (
     CANCEL_NOT_PROPAGATED, RETRY_MULTIPLICATION, SICK_WORKER, FD_EXHAUSTED_BOX,
     DROPS_REQUESTS, KEEPS_ANSWERS, BUFFERING, COALESCING, IDLE_TIMER, TOTAL_TIMER,
-    REQUEST_REFUSED, CORRUPTION,
+    REQUEST_REFUSED, LIMITS_REQUESTS, CORRUPTION,
     PERIODIC_KILL, STALE_UPSTREAM_POOL, BREAKER_OPEN,
 )  # fmt: skip
