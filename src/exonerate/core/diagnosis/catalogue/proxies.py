@@ -161,21 +161,42 @@ REQUEST_REFUSED = SuspectClass(
     layer="proxy",
     roles=_BOXES,
     prior=0.08,
-    mechanism="refuses the request by its size, content or framing, or by a limit of its own",
+    mechanism="refuses the request by its size, content or framing",
     predicts={
         "spoken-by": _any("hop"),
         "request-read": _any("read"),
-        "through": _any("refused", "server-error", "no-answer"),
+        "through": _any("refused", "no-answer"),
         "beyond": _any("ok", "slow"),
         "ended-by": _any("hop"),
-        # Limits of rates and of connections are told with 503; 502 and 504 speak of another hop.
-        "error-said": _any("unavailable", "error"),
         "request-left": _any("no"),
         "phase": _any("before-head", "before-token"),
         "ended-after": _any("at-once"),
     },
     flips="a smaller request passes",
     settings=("nginx: `client_max_body_size`",),
+)
+LIMITED = SuspectClass(
+    slug="request-refused",
+    layer="proxy",
+    # A router that says 503 at once has no worker left, by its own belief.
+    roles=("proxy",),
+    prior=0.04,
+    mechanism="refuses the request by a limit of its own, of rate or of connections",
+    predicts={
+        "spoken-by": _any("hop"),
+        "request-read": _any("read"),
+        "through": _any("server-error"),
+        "beyond": _any("ok", "slow"),
+        "ended-by": _any("hop"),
+        # Limits are told with 503; 502 and 504 speak of another hop.
+        "error-said": _any("unavailable", "error"),
+        "request-left": _any("no"),
+        "phase": _any("before-head", "before-token"),
+        "ended-after": _any("at-once"),
+    },
+    needs=("spoken-by", "error-said"),
+    flips="fewer requests at a time, or more slowly, pass",
+    settings=("nginx: `limit_req`, `limit_conn`",),
 )
 CORRUPTION = SuspectClass(
     slug="corruption",
@@ -377,6 +398,6 @@ FD_EXHAUSTED_BOX = SuspectClass(
 CLASSES = (
     CANCEL_NOT_PROPAGATED, RETRY_MULTIPLICATION, SICK_WORKER, FD_EXHAUSTED_BOX,
     DROPS_REQUESTS, KEEPS_ANSWERS, BUFFERING, COALESCING, IDLE_TIMER, TOTAL_TIMER,
-    REQUEST_REFUSED, CORRUPTION,
+    REQUEST_REFUSED, LIMITED, CORRUPTION,
     PERIODIC_KILL, STALE_UPSTREAM_POOL, BREAKER_OPEN,
 )  # fmt: skip
