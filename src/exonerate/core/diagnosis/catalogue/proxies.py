@@ -178,8 +178,7 @@ REQUEST_REFUSED = SuspectClass(
 LIMITED = SuspectClass(
     slug="request-refused",
     layer="proxy",
-    # A router that says 503 at once has no worker left, by its own belief.
-    roles=("proxy",),
+    roles=("proxy",),  # a router that says 503 at once believes that it has no worker left
     prior=0.04,
     mechanism="refuses the request by a limit of its own, of rate or of connections",
     predicts={
@@ -188,15 +187,13 @@ LIMITED = SuspectClass(
         "through": _any("server-error"),
         "beyond": _any("ok", "slow"),
         "ended-by": _any("hop"),
-        # Limits are told with 503; 502 and 504 speak of another hop.
-        "error-said": _any("unavailable", "error"),
+        "error-said": _any("unavailable", "error"),  # 502 and 504 speak of another hop
         "request-left": _any("no"),
-        "phase": _any("before-head", "before-token"),
         "ended-after": _any("at-once"),
     },
     needs=("spoken-by", "error-said"),
     flips="fewer requests at a time, or more slowly, pass",
-    settings=("nginx: `limit_req`, `limit_conn`",),
+    settings=("nginx: `limit_req`",),
 )
 CORRUPTION = SuspectClass(
     slug="corruption",
