@@ -3,7 +3,8 @@
 from dataclasses import replace
 from typing import Any
 
-from tests.support.world import OK, SILENT, World, locate_in
+import pytest
+from tests.support.world import OK, PATH, SILENT, World, locate_in
 
 from exonerate.core.deployment.parse import parse_deployment
 from exonerate.core.diagnosis.catalogue.registry import suspects_of
@@ -98,3 +99,24 @@ def test_a_box_that_keeps_answers_is_found_by_its_log() -> None:
     (fault,) = answer["faults"]
     assert (fault["class"], fault["hops"]) == ("drops-requests", ["edge"])
     assert "keeps the answer" in str(answer)
+
+
+@pytest.mark.parametrize(
+    ("role", "spoken", "named"),
+    [("router", False, "breaker-open"), ("proxy", True, "request-refused")],
+)
+def test_a_quick_503_is_a_router_s_breaker_or_a_proxy_s_own_limit(
+    role: str, spoken: bool, named: str
+) -> None:
+    """Neither sends the request on, and past both it is answered."""
+    path = PATH.replace('role = "proxy"', f'role = "{role}"', 1)
+    seen = {
+        "through": "server-error", "beyond": "ok", "fails-at": "first-request",
+        "request-left": "no", "ended-by": "hop", "phase": "before-token",
+        "ended-after": "at-once", "error-said": "unavailable",
+        **({"spoken-by": "hop"} if spoken else {}),
+    }  # fmt: skip
+    observed = [Observation("edge", name, value, 6, 6) for name, value in seen.items()]
+    ratings, _ = rate(suspects_of(parse_deployment(path, path="test", folder="/")), observed)
+    assert (ratings[0].suspect.suspect_class.slug, ratings[0].suspect.hop) == (named, "edge")
+    assert ratings[0].posterior > 0.95

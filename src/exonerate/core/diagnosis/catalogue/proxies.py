@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from exonerate.core.diagnosis.suspect import SuspectClass
 
 _BOXES = ("proxy", "router")
@@ -167,11 +165,9 @@ REQUEST_REFUSED = SuspectClass(
     predicts={
         "spoken-by": _any("hop"),
         "request-read": _any("read"),
-        "through": _any("refused", "server-error", "no-answer"),
+        "through": _any("refused", "no-answer"),
         "beyond": _any("ok", "slow"),
         "ended-by": _any("hop"),
-        # 502, 503 and 504 speak of another hop.
-        "error-said": _any("error"),
         "request-left": _any("no"),
         "phase": _any("before-head", "before-token"),
         "ended-after": _any("at-once"),
@@ -179,17 +175,25 @@ REQUEST_REFUSED = SuspectClass(
     flips="a smaller request passes",
     settings=("nginx: `client_max_body_size`",),
 )
-LIMITS_REQUESTS = replace(
-    REQUEST_REFUSED,
-    mechanism="refuses the request by a limit of its own on rates or connections",
+LIMITED = SuspectClass(
+    slug="request-refused",
+    layer="proxy",
+    roles=("proxy",),  # a router that says 503 at once believes that it has no worker left
+    prior=0.04,
+    mechanism="refuses the request by a limit of its own, of rate or of connections",
     predicts={
-        **REQUEST_REFUSED.predicts,
-        "error-said": _any("unavailable"),
-        # Who comes first is within a limit; what refuses even that one has no worker to send to.
-        "fails-at": _any("same-request", "varying"),
+        "spoken-by": _any("hop"),
+        "request-read": _any("read"),
+        "through": _any("server-error"),
+        "beyond": _any("ok", "slow"),
+        "ended-by": _any("hop"),
+        "error-said": _any("unavailable", "error"),  # 502 and 504 speak of another hop
+        "request-left": _any("no"),
+        "ended-after": _any("at-once"),
     },
-    flips="the same request passes when fewer are sent",
-    settings=("nginx: `limit_req`, `limit_conn`",),
+    needs=("spoken-by", "error-said"),
+    flips="fewer requests at a time, or more slowly, pass",
+    settings=("nginx: `limit_req`",),
 )
 CORRUPTION = SuspectClass(
     slug="corruption",
@@ -391,6 +395,6 @@ FD_EXHAUSTED_BOX = SuspectClass(
 CLASSES = (
     CANCEL_NOT_PROPAGATED, RETRY_MULTIPLICATION, SICK_WORKER, FD_EXHAUSTED_BOX,
     DROPS_REQUESTS, KEEPS_ANSWERS, BUFFERING, COALESCING, IDLE_TIMER, TOTAL_TIMER,
-    REQUEST_REFUSED, LIMITS_REQUESTS, CORRUPTION,
+    REQUEST_REFUSED, LIMITED, CORRUPTION,
     PERIODIC_KILL, STALE_UPSTREAM_POOL, BREAKER_OPEN,
 )  # fmt: skip
