@@ -192,6 +192,36 @@ def test_without_an_answer_meanwhile_only_the_deadline_ends_the_wait() -> None:
     assert ends == {"meanwhile": "deadline", "victim": "deadline"}
 
 
+def test_a_round_that_hung_further_in_as_well_is_given_up_with_it() -> None:
+    """What there is to ask was asked past the hop; another look would show the same."""
+
+    async def run() -> Sequence[Event]:
+        async with (
+            server(silent_from=1) as outer,
+            server(silent_from=1) as inner,
+            server(silent_from=99) as engine,
+        ):
+            ports = {"outer": outer, "inner": inner, "engine": engine}
+
+            def at(hop: str, name: str, rounds: int = 1) -> ProbeSession:
+                plain = session(name, ports[hop], rounds=rounds, deadline_s=8.0)
+                return replace(plain, hop=hop)
+
+            def stall(hop: str, *past: str) -> Stall:
+                play = tuple(at(other, f"meanwhile-{other}/{hop}") for other in past)
+                return Stall(session=hop, after_s=0.3, play=play, give_up_ratio=2.0, look_s=0.5)
+
+            activities = (at("outer", "outer"), at("inner", "inner"))
+            triggers = (stall("outer", "inner", "engine"), stall("inner", "engine"))
+            return await play(Scene(id="s", why="t", activities=activities, triggers=triggers))
+
+    events = [e for e in asyncio.run(run()) if e.kind == "exchange"]
+    ended = {e.activity: int(str(e.data["ended_ns"])) for e in events}
+    assert {e.data["given_up"] for e in events if e.activity == "outer"} == {"provisional"}
+    assert ended["outer"] >= ended["inner"]
+    assert not [name for name in ended if name.endswith("/outer")]
+
+
 def test_a_side_probe_that_hangs_is_given_up_beside_later_answers_past_its_hop() -> None:
     """It does not wait for its deadline; without such answers it does."""
 

@@ -167,6 +167,8 @@ class _ProbeRun:
         if not await self._worth_asking(trigger, probes):
             return
         self._asked = True
+        if await self._told_past(trigger, probes, stalled_ns, ended):
+            return
         here = [p for p in probes if isinstance(p, ProbeSession) and p.hop == self._session.hop]
         past = [probe for probe in probes if probe not in here]
         async with asyncio.TaskGroup() as group:
@@ -176,6 +178,21 @@ class _ProbeRun:
                 # At the innermost hop there is nothing else to compare with.
                 await asking
             await self._give_up_in_time(trigger, stalled_ns, ended)
+
+    async def _told_past(
+        self, trigger: Stall, probes: Sequence[Activity], stalled_ns: int, ended: asyncio.Event
+    ) -> bool:
+        """Give the round up where the same request hung past this hop, and all was asked there.
+
+        Not where nobody was answered past the hop: then nothing shows what normal is.
+        """
+        past = {p.hop for p in probes if isinstance(p, ProbeSession)} - {self._session.hop}
+        told = replace(trigger, play=(), beside=tuple(past), look_s=0.0)
+        answered = past and self._longest_silence_s(told, stalled_ns) is not None
+        if not answered or not self._given_up_past(past):
+            return False
+        await self._give_up_in_time(told, stalled_ns, ended)
+        return True
 
     async def _give_up_in_time(self, trigger: Stall, stalled_ns: int, ended: asyncio.Event) -> None:
         """End the waiting round once it has waited out of all proportion to good answers."""
