@@ -148,3 +148,14 @@ def test_without_the_extra_br_and_zstd_are_neither_offered_nor_undone(
     assert decoder_of("zstd") is None
     assert "exonerate[codecs]" in unreadable("br")
     assert "exonerate[codecs]" not in unreadable("compress")
+
+
+@pytest.mark.parametrize("first", range(9))
+def test_a_frame_that_promises_more_than_it_holds_reads_alike_however_it_was_cut(
+    first: int,
+) -> None:
+    """The library refuses it in one piece and takes it in two; a client meets both cuts."""
+    frame = b"\x28\xb5\x2f\xfd\x20\xd7\x05\x00\x00"
+    cut, whole = decoder("zstd"), decoder("zstd")
+    assert decoded(cut, [frame[:first], frame[first:]]) == decoded(whole, [frame])
+    assert cut.whole == whole.whole

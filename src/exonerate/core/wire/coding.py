@@ -145,6 +145,7 @@ class Zstandard:
 
     def __init__(self, library: Any) -> None:
         self._library = library
+        self._unread = True
         self._frame = self._new_frame()
         self._begun = False
 
@@ -158,7 +159,13 @@ class Zstandard:
         while body:
             self._begun = True
             if self._frame.eof:
-                self._frame = self._new_frame()
+                self._frame, self._unread = self._new_frame(), True
+            if self._unread:
+                # A frame that is there in one piece is read more strictly by the library than one
+                # that comes in several; how a body was cut must not matter.
+                self._unread = False
+                body, first = body[1:], body[:1]
+                yield self._step(first)
             yield self._step(body)
             while not (self._frame.eof or self._frame.needs_input):
                 yield self._step(b"")
