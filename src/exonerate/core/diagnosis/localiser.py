@@ -76,7 +76,7 @@ from exonerate.core.diagnosis.situations import operator_problem, restart_shown
 from exonerate.core.json_types import JsonObject
 from exonerate.core.scene import Scene
 
-RULES = "locate/2"
+RULES = "locate/3"
 CONVICTION = 0.95
 CLEAN_SESSIONS_MIN = 3
 EXPLANATION_TIMES_MIN = 2
