@@ -184,13 +184,17 @@ class _ProbeRun:
     ) -> bool:
         """Give the round up where the same request hung past this hop, and all was asked there.
 
-        Not where nobody was answered past the hop: then nothing shows what normal is.
+        Not where nobody was answered past the hop after that: then nothing shows what normal is.
         """
         past = {p.hop for p in probes if isinstance(p, ProbeSession)} - {self._session.hop}
-        told = replace(trigger, play=(), beside=tuple(past), look_s=0.0)
-        answered = past and self._longest_silence_s(told, stalled_ns) is not None
-        if not answered or not self._given_up_past(past):
+        inside = [exchange for exchange in self._exchanges() if exchange.hop in past]
+        hung = [exchange.begun_ns for exchange in inside if exchange.given_up != "no"]
+        good = [e for e in inside if e.given_up == "no" and e.first_token_ns is not None]
+        if trigger.give_up_ratio is None or not hung:
             return False
+        if not any(exchange.begun_ns > min(hung) for exchange in good):
+            return False
+        told = replace(trigger, play=(), beside=tuple(past), look_s=0.0)
         await self._give_up_in_time(told, stalled_ns, ended)
         return True
 

@@ -73,6 +73,7 @@ from exonerate.core.diagnosis.remaining import (
     without,
 )
 from exonerate.core.diagnosis.situations import operator_problem, restart_shown
+from exonerate.core.instant import seconds_between
 from exonerate.core.json_types import JsonObject
 from exonerate.core.scene import Scene
 
@@ -388,8 +389,12 @@ def _abort_wanted(judgement: Judgement) -> bool:
 
 
 def _affordable(facts: Facts, left_s: float) -> bool:
-    """Whether the next scene, expected to last as long as the last one, fits what is left."""
-    if not facts.scenes:
-        return True
-    last = facts.elapsed_s / len(facts.scenes)
-    return last + LINGER_S <= left_s
+    """Whether one more copy of the victim, as long as those so far, fits what is left."""
+    lasted: dict[str, list[int]] = {}
+    for session in facts.sessions:
+        if session.scene.startswith("victim-"):
+            moments = lasted.setdefault(session.scene, [])
+            moments.extend(round_.exchange.begun_ns for round_ in session.rounds)
+            moments.extend(round_.exchange.ended_ns for round_ in session.rounds)
+    spans = [seconds_between(min(moments), max(moments)) for moments in lasted.values() if moments]
+    return not spans or sum(spans) / len(spans) + LINGER_S <= left_s
