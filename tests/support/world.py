@@ -118,6 +118,8 @@ class Answer:
     """For how long the connection stays open after the last token."""
     status: int | None = 200
     silent: bool = False
+    stalls: bool = False
+    """The first half of the answer comes, and then nothing more."""
     cut: bool = False
     lost_ending: bool = False
     defects: tuple[str, ...] = ()
@@ -252,10 +254,10 @@ class World:
                 answer = replace(answer, wait_s=answer.wait_s + ready_s)
             waited_s = answer.wait_s + answer.spread_s + answer.drains_s
             given_up = "no"
-            if answer.silent or answer.wait_s > session.deadline_s:
+            if answer.silent or answer.stalls or answer.wait_s > session.deadline_s:
                 waited_s, given_up = session.deadline_s, "deadline"
             if (stall is not None and min(answer.wait_s, waited_s) > stall.after_s) or (
-                stall is not None and answer.silent
+                stall is not None and (answer.silent or answer.stalls)
             ):
                 waited_s, given_up = self._stall(asked, stall, now_s, (waited_s, given_up), events)
             exchange = _exchange(session, asked, answer, (now_s, waited_s, given_up, port, number))
@@ -382,12 +384,12 @@ def _exchange(
     begun_s, took_s, given_up, port, number = when
     begun = int(begun_s * NS)
     ended = int((begun_s + took_s) * NS)
-    ok = answer.status == 200 and given_up == "no"
+    ok = answer.status == 200 and (given_up == "no" or answer.stalls)
     first = int((begun_s + answer.wait_s) * NS) if ok else None
     spread_ms = answer.spread_s * 1000
     arrivals = tuple(answer.wait_s * 1000 + spread_ms * i / 7 for i in range(8)) if ok else ()
-    arrivals = () if answer.unreadable else arrivals
-    whole = ok and not answer.cut
+    arrivals = () if answer.unreadable else arrivals[: 4 if answer.stalls else None]
+    whole = ok and not answer.cut and not answer.stalls
     told = text_facts(answer.text if ok else "")
     return Exchange(
         session=session.name,
@@ -411,7 +413,7 @@ def _exchange(
         first_token_ns=first if arrivals else None,
         ended_ns=ended,
         arrivals_ms=arrivals,
-        status=answer.status if given_up == "no" else None,
+        status=answer.status if ok or given_up == "no" else None,
         headers=dict(answer.headers),
         body_complete=whole,
         content=ContentFacts(

@@ -120,3 +120,28 @@ def test_a_quick_503_is_a_router_s_breaker_or_a_proxy_s_own_limit(
     ratings, _ = rate(suspects_of(parse_deployment(path, path="test", folder="/")), observed)
     assert (ratings[0].suspect.suspect_class.slug, ratings[0].suspect.hop) == (named, "edge")
     assert ratings[0].posterior > 0.95
+
+
+def test_a_box_that_keeps_the_rest_of_an_answer_is_named() -> None:
+    """Tokens came and then none; past the box the same answer is whole. It is no clock's doing.
+
+    One face was seen here, so that what lies between the two boxes is named.
+    """
+    stalls = replace(OK, stalls=True)
+    answer: Any = locate_in(
+        World(
+            lambda a: stalls if a.hop == "edge" and a.on_connection == 2 else OK,
+            sockets_visible=False,
+        ),
+        symptom="hang",
+    )
+    (fault,) = answer["faults"]
+    assert (fault["class"], fault["hops"]) == ("drops-requests", ["edge", "inner"])
+    assert "keeps the rest" in answer["paragraph"]
+
+
+def test_an_engine_that_stops_in_the_middle_is_not_the_boxs_fault() -> None:
+    """Past the box the same answers stop as well."""
+    stalls = replace(OK, stalls=True)
+    answer: Any = locate_in(World(lambda a: stalls if a.on_connection == 2 else OK))
+    assert not [fault for fault in answer["faults"] if fault["hops"] != ["engine"]]

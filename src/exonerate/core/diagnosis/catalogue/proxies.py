@@ -71,6 +71,32 @@ KEEPS_ANSWERS = SuspectClass(
     flips="the same requests past the hop are answered; the answer reached the hop's own socket",
     settings=DROPS_REQUESTS.settings,
 )
+KEEPS_THE_REST = SuspectClass(
+    slug="drops-requests",
+    layer="proxy",
+    roles=_BOXES,
+    prior=0.05,
+    mechanism="passes the beginning of the answer on and keeps the rest, with the client's "
+    "connection open",
+    predicts={
+        "through": _any("hang"),
+        "beyond": _any("ok", "slow"),
+        "fails-at": _any("same-request", "varying", "first-request"),
+        "beyond-meanwhile": _any("ok"),
+        "request-left": _any("answered"),
+        "request-copies": _any("one"),
+        "left-to": _any("next"),
+        "request-read": _any("read"),
+        "ended-by": _any("us"),
+        "phase": _any("before-token", "after-token"),
+        "delivered": _any("acked"),
+        "onward-delivered": _any("acked"),
+        "answer-lost": _any("no"),
+        "keepalive-flip": _any("same"),
+    },
+    flips="the same answers come whole past the hop",
+    settings=DROPS_REQUESTS.settings,
+)
 BUFFERING = SuspectClass(
     slug="buffering",
     layer="proxy",
@@ -218,6 +244,8 @@ PERIODIC_KILL = SuspectClass(
     predicts={
         "through": _any("cut", "hang"),
         "beyond": _any("ok", "slow"),
+        # A clock does not count requests.
+        "fails-at": _any("varying", "first-request"),
         "fresh-meanwhile": _any("ok"),
         "beyond-meanwhile": _any("ok"),
         "request-copies": _any("one"),
@@ -394,7 +422,7 @@ FD_EXHAUSTED_BOX = SuspectClass(
 
 CLASSES = (
     CANCEL_NOT_PROPAGATED, RETRY_MULTIPLICATION, SICK_WORKER, FD_EXHAUSTED_BOX,
-    DROPS_REQUESTS, KEEPS_ANSWERS, BUFFERING, COALESCING, IDLE_TIMER, TOTAL_TIMER,
+    DROPS_REQUESTS, KEEPS_ANSWERS, KEEPS_THE_REST, BUFFERING, COALESCING, IDLE_TIMER, TOTAL_TIMER,
     REQUEST_REFUSED, LIMITED, CORRUPTION,
     PERIODIC_KILL, STALE_UPSTREAM_POOL, BREAKER_OPEN,
 )  # fmt: skip
