@@ -2,7 +2,7 @@
 
 A class is data. `predicts` maps an observable to the values that the class allows; an observable
 that is not named is one about which the class says nothing. Observables and their values are
-defined in `observables`; the classes lie in `catalogue`, one file a layer,
+defined in `vocabulary`; the classes lie in `catalogue`, one file a layer,
 and `catalogue.registry` lists them.
 """
 
@@ -13,6 +13,13 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 Layer: TypeAlias = Literal["client", "boundary", "proxy", "router", "engine", "network", "host"]
+BOXES = ("proxy", "router")
+"""The roles of what stands between a client and the engines."""
+
+
+def any_of(*values: str) -> frozenset[str]:
+    """The values of an observable that a class allows."""
+    return frozenset(values)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,14 +6,9 @@ only where the victim's own program was run through one.
 
 from __future__ import annotations
 
-from exonerate.core.diagnosis.suspect import SuspectClass
+from exonerate.core.diagnosis.suspect import SuspectClass, any_of
 
-
-def _any(*values: str) -> frozenset[str]:
-    return frozenset(values)
-
-
-_ILL = _any("failed", "stopped")
+_ILL = any_of("failed", "stopped")
 
 POOL_EXHAUSTED = SuspectClass(
     slug="pool-exhausted",
@@ -23,13 +18,13 @@ POOL_EXHAUSTED = SuspectClass(
     mechanism="does not give connections back to its pool, and then waits for one for ever",
     predicts={
         "client-exit": _ILL,
-        "client-stood": _any("holding"),
-        "client-closes": _any("never"),
-        "client-reuse": _any("sound"),
-        "client-repeats": _any("no"),
-        "client-route": _any("tap"),
-        "wire": _any("ok", "errors"),
-        "own-probe": _any("ok"),
+        "client-stood": any_of("holding"),
+        "client-closes": any_of("never"),
+        "client-reuse": any_of("sound"),
+        "client-repeats": any_of("no"),
+        "client-route": any_of("tap"),
+        "wire": any_of("ok", "errors"),
+        "own-probe": any_of("ok"),
     },
     flips="another size of its pool moves the round at which it stops; our own requests pass",
     settings=(
@@ -46,14 +41,14 @@ STALE_REUSE = SuspectClass(
     prior=0.06,
     mechanism="asks on a kept connection that the next hop has already closed",
     predicts={
-        "client-exit": _any("failed", "stopped", "well"),
-        "client-stood": _any("not", "waiting"),
-        "client-closes": _any("never", "once", "varying"),
-        "client-reuse": _any("after-close"),
-        "client-route": _any("tap"),
-        "wire": _any("bad"),
-        "own-probe": _any("ok"),
-        "idle-probe": _any("closed"),
+        "client-exit": any_of("failed", "stopped", "well"),
+        "client-stood": any_of("not", "waiting"),
+        "client-closes": any_of("never", "once", "varying"),
+        "client-reuse": any_of("after-close"),
+        "client-route": any_of("tap"),
+        "wire": any_of("bad"),
+        "own-probe": any_of("ok"),
+        "idle-probe": any_of("closed"),
     },
     flips="with shorter pauses between requests than the hop's timer it does not happen",
     settings=(
@@ -71,12 +66,12 @@ CLIENT_DEADLOCK = SuspectClass(
     mechanism="waits for itself: nothing in it takes the answer that has come",
     predicts={
         "client-exit": _ILL,
-        "client-stood": _any("unread", "locked"),
-        "client-closes": _any("never"),
-        "client-reuse": _any("sound"),
-        "client-route": _any("tap"),
-        "wire": _any("ok", "errors"),
-        "own-probe": _any("ok"),
+        "client-stood": any_of("unread", "locked"),
+        "client-closes": any_of("never"),
+        "client-reuse": any_of("sound"),
+        "client-route": any_of("tap"),
+        "wire": any_of("ok", "errors"),
+        "own-probe": any_of("ok"),
     },
     flips="the answer lies in the client's own socket; read by anybody else it is whole",
     settings=(
@@ -92,13 +87,13 @@ CLIENT_PARSER = SuspectClass(
     mechanism="does not understand answers that are whole and sound on the wire",
     predicts={
         "client-exit": _ILL,
-        "client-stood": _any("not", "idle", "busy"),
-        "client-closes": _any("never"),
-        "client-reuse": _any("sound"),
-        "client-repeats": _any("answered"),
-        "client-route": _any("tap"),
-        "wire": _any("ok"),
-        "own-probe": _any("ok"),
+        "client-stood": any_of("not", "idle", "busy"),
+        "client-closes": any_of("never"),
+        "client-reuse": any_of("sound"),
+        "client-repeats": any_of("answered"),
+        "client-route": any_of("tap"),
+        "wire": any_of("ok"),
+        "own-probe": any_of("ok"),
     },
     flips="another client reads the same bytes without complaint",
     settings=(
@@ -113,12 +108,12 @@ CLIENT_TIMER = SuspectClass(
     prior=0.08,
     mechanism="gives up after a fixed time on answers that would have come",
     predicts={
-        "client-stood": _any("not", "waiting"),
-        "client-closes": _any("constant"),
-        "client-reuse": _any("sound"),
-        "client-route": _any("tap"),
-        "wire": _any("bad"),
-        "own-probe": _any("late"),
+        "client-stood": any_of("not", "waiting"),
+        "client-closes": any_of("constant"),
+        "client-reuse": any_of("sound"),
+        "client-route": any_of("tap"),
+        "wire": any_of("bad"),
+        "own-probe": any_of("late"),
     },
     flips="with more patience the same requests are answered whole",
     settings=(
@@ -134,8 +129,8 @@ ENV_PROXY = SuspectClass(
     mechanism="sends its requests to the proxy that its environment names, not to the first hop",
     predicts={
         "client-exit": _ILL,
-        "client-route": _any("env-proxy"),
-        "own-probe": _any("ok"),
+        "client-route": any_of("env-proxy"),
+        "own-probe": any_of("ok"),
     },
     flips="without the variable, or with the hop in `NO_PROXY`, it talks to the hop",
     settings=(
@@ -151,13 +146,13 @@ HALF_CLOSE = SuspectClass(
     mechanism="ends its sending side after the request, which the next hop takes for its leaving",
     predicts={
         "client-exit": _ILL,
-        "client-stood": _any("not", "waiting"),
-        "client-closes": _any("half"),
-        "client-reuse": _any("sound"),
-        "client-route": _any("tap"),
-        "wire": _any("bad"),
-        "own-probe": _any("ok"),
-        "half-close-probe": _any("fails"),
+        "client-stood": any_of("not", "waiting"),
+        "client-closes": any_of("half"),
+        "client-reuse": any_of("sound"),
+        "client-route": any_of("tap"),
+        "wire": any_of("bad"),
+        "own-probe": any_of("ok"),
+        "half-close-probe": any_of("fails"),
     },
     flips="the same bytes without the half-close are answered",
     settings=(
@@ -172,14 +167,14 @@ HEALTHY_CLIENT = SuspectClass(
     prior=0.3,
     mechanism="asked, read and closed as it should, and got whole answers",
     predicts={
-        "client-exit": _any("well"),
-        "client-stood": _any("not"),
-        "client-closes": _any("never"),
-        "client-reuse": _any("sound"),
-        "client-route": _any("tap"),
-        "wire": _any("ok", "errors"),
-        "own-probe": _any("ok"),
-        "half-close-probe": _any("ok"),
+        "client-exit": any_of("well"),
+        "client-stood": any_of("not"),
+        "client-closes": any_of("never"),
+        "client-reuse": any_of("sound"),
+        "client-route": any_of("tap"),
+        "wire": any_of("ok", "errors"),
+        "own-probe": any_of("ok"),
+        "half-close-probe": any_of("ok"),
     },
     is_fault=False,
 )
@@ -190,15 +185,15 @@ ON_THE_PATH = SuspectClass(
     prior=0.4,
     mechanism="asked as it should and did not get a whole answer",
     predicts={
-        "client-stood": _any("not", "waiting"),
-        "client-closes": _any("never", "once", "constant", "varying"),
-        "client-reuse": _any("sound"),
-        "client-repeats": _any("no"),
-        "client-route": _any("tap"),
-        "wire": _any("bad", "errors"),
-        "own-probe": _any("fails", "ok"),
-        "half-close-probe": _any("ok"),
-        "idle-probe": _any("kept"),
+        "client-stood": any_of("not", "waiting"),
+        "client-closes": any_of("never", "once", "constant", "varying"),
+        "client-reuse": any_of("sound"),
+        "client-repeats": any_of("no"),
+        "client-route": any_of("tap"),
+        "wire": any_of("bad", "errors"),
+        "own-probe": any_of("fails", "ok"),
+        "half-close-probe": any_of("ok"),
+        "idle-probe": any_of("kept"),
     },
     is_fault=False,
 )
@@ -210,13 +205,13 @@ OWN_AFFAIR = SuspectClass(
     mechanism="stood still or failed by itself, for a reason that did not cross the wire",
     predicts={
         "client-exit": _ILL,
-        "client-stood": _any("not", "idle", "busy"),
-        "client-closes": _any("never"),
-        "client-reuse": _any("sound"),
-        "client-repeats": _any("no"),
-        "client-route": _any("tap", "elsewhere", "nowhere"),
-        "wire": _any("ok"),
-        "own-probe": _any("ok"),
+        "client-stood": any_of("not", "idle", "busy"),
+        "client-closes": any_of("never"),
+        "client-reuse": any_of("sound"),
+        "client-repeats": any_of("no"),
+        "client-route": any_of("tap", "elsewhere", "nowhere"),
+        "wire": any_of("ok"),
+        "own-probe": any_of("ok"),
     },
     is_fault=False,
 )

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from exonerate.core.deployment.model import Deployment
 from exonerate.core.deployment.topology import entry_hop
-from exonerate.core.diagnosis.catalogue import engines, network, nobody, proxies
+from exonerate.core.diagnosis.catalogue import dropping, engines, network, nobody, proxies
 from exonerate.core.diagnosis.suspect import Suspect, SuspectClass
 
 BUILT_IN: tuple[SuspectClass, ...] = (
-    *proxies.CLASSES, *engines.CLASSES, *network.CLASSES, *nobody.CLASSES,
+    *dropping.CLASSES, *proxies.CLASSES, *engines.CLASSES, *network.CLASSES, *nobody.CLASSES,
 )  # fmt: skip
 
 
