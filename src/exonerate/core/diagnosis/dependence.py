@@ -70,8 +70,8 @@ def next_idle(
     """Whether the next hop closes idle connections just where requests through this one fail.
 
     `same-time`: at each idle time that was tried at both, it had closed ours if and only if the
-    session through the hop failed; `other-time` where that is not so; `stays-open` where it never
-    closed one.
+    session through the hop failed, and idle times on both sides of that are known; `not-parted`
+    while they are not; `other-time` where it is not so; `stays-open` where it never closed one.
     """
     nexts = {other.name for other in next_hops(deployment, hop.name)}
     direct = [s for s in facts.sessions if s.hop in nexts and s.victim_shaped]
@@ -89,7 +89,7 @@ def next_idle(
     bad = [idle for idle in both if failing[idle]]
     if len(both) < AGREEING_MIN or not well or min(bad) > RESOLUTION_MAX * max(well):
         # Two timers that are far apart would look alike as well.
-        return None
+        return Observation(hop.name, "next-idle", "not-parted", len(both), len(both))
     return Observation(hop.name, "next-idle", "same-time", len(both), len(both))
 
 

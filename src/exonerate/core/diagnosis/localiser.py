@@ -73,6 +73,7 @@ from exonerate.core.diagnosis.remaining import (
     without,
 )
 from exonerate.core.diagnosis.situations import operator_problem, restart_shown
+from exonerate.core.diagnosis.unasked import EXPLANATION_TIMES_MIN, abort_wanted, unasked
 from exonerate.core.instant import seconds_between
 from exonerate.core.json_types import JsonObject
 from exonerate.core.scene import Scene
@@ -80,7 +81,6 @@ from exonerate.core.scene import Scene
 RULES = "locate/3"
 CONVICTION = 0.95
 CLEAN_SESSIONS_MIN = 3
-EXPLANATION_TIMES_MIN = 2
 EXPLAINED_BY = {
     "benign-nondeterminism": ("load-text",),
     "host-starved": ("control", "processor-wait", "starved-path"),
@@ -90,8 +90,6 @@ CONTENT_QUESTION = ("healthy", "stale-reuse", "benign-nondeterminism", "corrupti
 NO_TEXT = ("hang", "slow")
 """Complaints that have nothing to do with what an answer says."""
 NEXT_TO_NOTHING = 0.002
-ABORT_QUESTION = ("saturated", "slot-leak", "cancel-not-propagated", "scheduler-stuck")
-BUSY = ("queueing", "stuck", "progressing")
 SCENES_MAX = 12
 VARIED_SCENES_MAX = len(AXES) + WALKS_MAX + 1
 LINGER_S = 1.0
@@ -155,7 +153,7 @@ def _next_scene(judgement: Judgement, left_s: float, *, seed: int, gentle: bool)
     """What to ask next while nothing is decided; None when scenes or budget have run out."""
     facts, deployment = judgement.facts, judgement.deployment
     number = len(facts.scenes) + 1
-    if _abort_wanted(judgement) and left_s >= ABORT_BRIEF_S:
+    if abort_wanted(judgement) and left_s >= ABORT_BRIEF_S:
         return abort_scene(deployment, number, seed, brief=left_s < ABORT_S)
     if _copies(facts) >= SCENES_MAX or not _affordable(facts, left_s):
         return None
@@ -216,7 +214,7 @@ def _outcome(judgement: Judgement, *, gentle: bool) -> str | None:
         times = max(map(judgement.times, EXPLAINED_BY[suspect_class.slug]))
         return "no_fault" if times >= EXPLANATION_TIMES_MIN else None
     if not suspect_class.is_fault:
-        if _abort_wanted(judgement) or _kept_before_the_engine(judgement):
+        if abort_wanted(judgement) or _kept_before_the_engine(judgement):
             return None
         times = judgement.times("engine-meanwhile")
         return "no_fault" if times >= EXPLANATION_TIMES_MIN else None
@@ -260,7 +258,7 @@ def _convicted(judgement: Judgement) -> bool:
         return judgement.times("closed-while-idle") >= FLIPS_MIN
     if not all(_ruled_out(rival) for rival in rivals):
         return False
-    if _unasked(judgement):
+    if unasked(judgement):
         return False
     if judgement.top_is("slow-connect"):
         # Name servers and kernels were waited for; no hop had been asked anything yet.
@@ -268,36 +266,6 @@ def _convicted(judgement: Judgement) -> bool:
     if _proven_otherwise(judgement):
         return True
     return scenes_with_symptom(judgement) >= 2 and _repeated(judgement)
-
-
-def _unasked(judgement: Judgement) -> bool:
-    """Whether something that tells the top suspect from its neighbours was not asked or seen."""
-    if judgement.top_is("scheduler-stuck"):
-        return _abort_wanted(judgement)
-    if judgement.top_is("cancel-not-propagated"):
-        return not queue_proves(judgement)
-    if judgement.top_is("idle-timer") and _says(judgement, "unavailable"):
-        # A router that finds no worker says so too, and needs a while for it.
-        return judgement.observed("request-left") is None
-    if judgement.top_is("request-refused") and judgement.times("error-said"):
-        # A box that has taken an engine out for good reason says the same.
-        return judgement.observed("spoken-by") is None or _engine_was_down(judgement)
-    copies = judgement.observed("request-copies")
-    return (
-        judgement.top_is("retry-multiplication") and copies is None and not queue_proves(judgement)
-    )
-
-
-def _engine_was_down(judgement: Judgement) -> bool:
-    return any(
-        o.observable == "engine-process" and o.value in ("restarted", "down")
-        for o in judgement.observations
-    )
-
-
-def _says(judgement: Judgement, kind: str) -> bool:
-    said = judgement.observed("error-said")
-    return said is not None and said.value == kind
 
 
 def _proven_otherwise(judgement: Judgement) -> bool:
@@ -374,18 +342,6 @@ def _content_wanted(judgement: Judgement) -> bool:
     entry = entry_hop(judgement.deployment)
     sessions = victim_sessions(facts, [entry])
     return len(sessions) >= 1 and all(s.failed is None for s in facts.sessions)
-
-
-def _abort_wanted(judgement: Judgement) -> bool:
-    """A busy engine may hold what clients have left behind: ask before it is excused or accused."""
-    if judgement.top_is("scheduler-stuck") and judgement.times("slots-held"):
-        return False
-    busy = any(
-        o.observable == "engine-meanwhile" and o.value in BUSY and o.times >= EXPLANATION_TIMES_MIN
-        for o in judgement.observations
-    )
-    engines_busy = busy and judgement.top.suspect.suspect_class.slug in ABORT_QUESTION
-    return engines_busy and not any(s.id.startswith("abort-") for s in judgement.facts.scenes)
 
 
 def _affordable(facts: Facts, left_s: float) -> bool:

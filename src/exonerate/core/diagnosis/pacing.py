@@ -21,6 +21,8 @@ ROUNDS_OF_A_SHAPE = 2
 """Enough to see once more that answers come in bursts, where the very first one did."""
 IDLE_RESOLUTION = 1.35
 """The idle time at which failures begin is looked for until it is known this well (a ratio)."""
+JUST_SHORT = 1.2
+"""So many times shorter than the longest idle time that went well: surely well."""
 START_OFFSETS_S, START_OFFSETS_FROM_S = (0.0, 1.3, 0.6, 1.9), 1.0
 """How much later a scene begins to ask, where answers were broken off after so long."""
 THINK_FACTORS = (1.0, 0.5, 0.25, 1.0, 0.5, 0.25)
@@ -131,12 +133,19 @@ def _broken_off(round_: Round) -> bool:
 
 
 def telling_think_s(facts: Facts, deployment: Deployment) -> float | None:
-    """The idle time that tells the most, once failures seem to begin at one: halfway, then long."""
+    """The idle time that tells the most, once failures seem to begin at one: halfway, then long.
+
+    In between one that is a little too short to fail, if no session was as short as that.
+    """
     sessions = [s for s in facts.sessions if s.victim_shaped]
     failing = [s.hop for s in sessions if s.failed is not None]
     border = idle_border([s for s in sessions if s.hop in failing])
     if border is None or border.well <= 0:
         return None
     if border.failed / border.well < IDLE_RESOLUTION:
-        return deployment.victim.think_s
+        just_short = border.well / JUST_SHORT
+        tried = any(
+            s.failed is None and s.plan.think_s >= just_short / JUST_SHORT for s in sessions
+        )
+        return deployment.victim.think_s if tried else just_short
     return (border.failed + border.well) / 2

@@ -113,7 +113,7 @@ VALUES: Mapping[str, tuple[str, ...]] = {
     "pool": ("used-closed", "kept-closed", "sound"),
     "idle-dependence": ("longer-fails", "unrelated"),
     "size-dependence": ("larger-fails", "unrelated"),
-    "next-idle": ("same-time", "other-time", "stays-open"),
+    "next-idle": ("same-time", "not-parted", "other-time", "stays-open"),
     "connecting": ("quick", "slow-name", "slow-handshake"),
     **CLIENT_VALUES,
     **FLIPS,

@@ -158,6 +158,8 @@ _TEXTS: Mapping[tuple[str, str], str] = {
     ("size-dependence", "larger-fails"): "through {hop} only larger requests failed",
     ("size-dependence", "unrelated"): "whether it fails through {hop} does not depend on size",
     ("next-idle", "same-time"): "the hop past {hop} closes idle connections just where it fails",
+    ("next-idle", "not-parted"): "the hop past {hop} closed idle connections whenever it failed, "
+    "but no idle time shows yet whether that is chance",
     ("next-idle", "other-time"): "the hop past {hop} closes idle connections at other times",
     ("next-idle", "stays-open"): "the hop past {hop} leaves idle connections open",
     ("connecting", "quick"): "new connections to {hop} were there at once",

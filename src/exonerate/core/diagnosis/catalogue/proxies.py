@@ -186,7 +186,7 @@ STALE_UPSTREAM_POOL = SuspectClass(
         "delivered": any_of("acked"),
         "onward-delivered": any_of("acked"),
         "idle-dependence": any_of("longer-fails"),
-        "next-idle": any_of("same-time"),
+        "next-idle": any_of("same-time", "not-parted"),
         "pool": any_of("used-closed"),
         "idle-flip": any_of("flips"),
         "keepalive-flip": any_of("same"),

@@ -1,0 +1,55 @@
+"""What has still to be asked, or seen, before the most believable suspect may be convicted."""
+
+from __future__ import annotations
+
+from exonerate.core.diagnosis.engine_rules import queue_proves
+from exonerate.core.diagnosis.judgement import Judgement
+
+ABORT_QUESTION = ("saturated", "slot-leak", "cancel-not-propagated", "scheduler-stuck")
+BUSY = ("queueing", "stuck", "progressing")
+EXPLANATION_TIMES_MIN = 2
+
+
+def unasked(judgement: Judgement) -> bool:
+    """Whether something that tells the top suspect from its neighbours was not asked or seen."""
+    if judgement.top_is("scheduler-stuck"):
+        return abort_wanted(judgement)
+    if judgement.top_is("cancel-not-propagated"):
+        return not queue_proves(judgement)
+    if judgement.top_is("idle-timer") and _says(judgement, "unavailable"):
+        # A router that finds no worker says so too, and needs a while for it.
+        return judgement.observed("request-left") is None
+    if judgement.top_is("request-refused") and judgement.times("error-said"):
+        # A box that has taken an engine out for good reason says the same.
+        return judgement.observed("spoken-by") is None or _engine_was_down(judgement)
+    if judgement.top_is("stale-upstream-pool"):
+        parted = judgement.observed("next-idle")
+        return parted is not None and parted.value == "not-parted"
+    copies = judgement.observed("request-copies")
+    return (
+        judgement.top_is("retry-multiplication") and copies is None and not queue_proves(judgement)
+    )
+
+
+def _engine_was_down(judgement: Judgement) -> bool:
+    return any(
+        o.observable == "engine-process" and o.value in ("restarted", "down")
+        for o in judgement.observations
+    )
+
+
+def _says(judgement: Judgement, kind: str) -> bool:
+    said = judgement.observed("error-said")
+    return said is not None and said.value == kind
+
+
+def abort_wanted(judgement: Judgement) -> bool:
+    """A busy engine may hold what clients have left behind: ask before it is excused or accused."""
+    if judgement.top_is("scheduler-stuck") and judgement.times("slots-held"):
+        return False
+    busy = any(
+        o.observable == "engine-meanwhile" and o.value in BUSY and o.times >= EXPLANATION_TIMES_MIN
+        for o in judgement.observations
+    )
+    engines_busy = busy and judgement.top.suspect.suspect_class.slug in ABORT_QUESTION
+    return engines_busy and not any(s.id.startswith("abort-") for s in judgement.facts.scenes)

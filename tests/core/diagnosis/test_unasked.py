@@ -1,0 +1,30 @@
+"""Nobody is convicted before what tells the suspects apart was asked."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tests.support.world import OK, SILENT, Asked, World, locate_in
+
+
+def stale(closes_s: float, *, budget_s: float) -> Any:
+    """A box that sends into connections which the next hop closed at `closes_s`, and hangs."""
+
+    def rule(asked: Asked) -> Any:
+        reused = asked.on_connection > 1
+        return SILENT if asked.hop == "edge" and reused and asked.idle_s > closes_s else OK
+
+    world = World(rule, idle_closes={"inner": closes_s, "engine": closes_s})
+    deployment = world.deployment
+    world.deployment = replace(deployment, victim=replace(deployment.victim, think_s=1.2))
+    return locate_in(world, budget_s=budget_s, symptom="hang")
+
+
+@pytest.mark.parametrize("closes_s", [0.5, 0.67, 1.0])
+@pytest.mark.parametrize("budget_s", [20.0, 40.0, 60.0, 120.0])
+def test_a_pool_that_outlives_the_next_hop_is_never_taken_for_a_box_that_drops_requests(
+    closes_s: float, budget_s: float
+) -> None:
+    """However soon the budget ends: that the next hop closed whenever it failed is seen at once."""
+    answer = stale(closes_s, budget_s=budget_s)
+    assert {fault["class"] for fault in answer["faults"]} <= {"stale-upstream-pool"}
