@@ -74,3 +74,13 @@ def test_a_box_that_makes_answers_unreadable_is_named_though_each_ends_as_it_sho
 
     answer: Any = locate_in(World(rule))
     assert [(f["class"], f["hops"]) for f in answer["faults"]] == [("corruption", ["edge"])]
+
+
+def test_a_victim_that_is_quicker_alone_comes_in_no_burst() -> None:
+    """What it is compared with shared the engine with it, and was slow for that."""
+
+    def rule(asked: Asked) -> Answer:
+        return Answer(spread_s=1.2 if asked.together > 1 else 0.1)
+
+    answer: Any = locate_in(World(rule), symptom="hang")
+    assert answer["outcome"] == "no_fault", answer["paragraph"]

@@ -90,6 +90,10 @@ CONTENT_QUESTION = ("healthy", "stale-reuse", "benign-nondeterminism", "corrupti
 NO_TEXT = ("hang", "slow")
 """Complaints that have nothing to do with what an answer says."""
 NEXT_TO_NOTHING = 0.002
+KEPT = (
+    frozenset({("through", "hang"), ("request-left", "no"), ("beyond-meanwhile", "ok")}),
+    frozenset({("through", "burst"), ("answer-held", "yes")}),
+)
 SCENES_MAX = 12
 VARIED_SCENES_MAX = len(AXES) + WALKS_MAX + 1
 LINGER_S = 1.0
@@ -214,22 +218,27 @@ def _outcome(judgement: Judgement, *, gentle: bool) -> str | None:
         times = max(map(judgement.times, EXPLAINED_BY[suspect_class.slug]))
         return "no_fault" if times >= EXPLANATION_TIMES_MIN else None
     if not suspect_class.is_fault:
-        if abort_wanted(judgement) or _kept_before_the_engine(judgement):
+        if abort_wanted(judgement) or _kept_by_a_box(judgement):
             return None
         times = judgement.times("engine-meanwhile")
         return "no_fault" if times >= EXPLANATION_TIMES_MIN else None
     return "fault" if _convicted(judgement) else None
 
 
-def _kept_before_the_engine(judgement: Judgement) -> bool:
-    """Whether requests that hang never left a box past which others were answered meanwhile."""
-    signs = {("through", "hang"), ("request-left", "no"), ("beyond-meanwhile", "ok")}
+def _kept_by_a_box(judgement: Judgement) -> bool:
+    """Whether a box kept what no engine explains, however busy: requests, or parts of answers.
+
+    Requests that hang never left it, while past it others were answered; or answers come out of it
+    in one burst, whose bytes had reached it long before.
+    """
     seen = [
         (o.hop, (o.observable, o.value))
         for o in judgement.observations
         if o.times >= EXPLANATION_TIMES_MIN
     ]
-    return any(signs <= {sign for at, sign in seen if at == hop} for hop, _ in seen)
+    return any(
+        signs <= {sign for at, sign in seen if at == hop} for signs in KEPT for hop, _ in seen
+    )
 
 
 def _certain(judgement: Judgement) -> bool:

@@ -34,7 +34,13 @@ JERKY_FRACTION = 0.6
 
 
 def stream_shape(session: Session, reference: Sequence[Session]) -> str:
-    """`ok`, `burst` or `jerky`, comparing arrivals per round with sessions past the hop."""
+    """`ok`, `burst` or `jerky`, comparing arrivals per round with sessions past the hop.
+
+    A copy of the victim is compared with those of its own scene: alone it is quicker than all of
+    them together are, and a neighbour's load comes and goes.
+    """
+    if session.plan.name.startswith("victim@"):
+        reference = [peer for peer in reference if peer.scene == session.scene]
     own = [r for r in session.rounds if spread_ms(r) is not None]
     other = [r for peer in reference for r in peer.rounds if spread_ms(r) is not None]
     if not own or not other or _typical_spread(other) < SPREAD_MS_MIN:
