@@ -28,3 +28,14 @@ def test_a_pool_that_outlives_the_next_hop_is_never_taken_for_a_box_that_drops_r
     """However soon the budget ends: that the next hop closed whenever it failed is seen at once."""
     answer = stale(closes_s, budget_s=budget_s)
     assert {fault["class"] for fault in answer["faults"]} <= {"stale-upstream-pool"}
+
+
+def test_a_next_hop_that_closes_whenever_it_likes_excuses_no_box() -> None:
+    """Its closings go with every failure, but what fails is a request by its number."""
+    world = World(
+        lambda a: SILENT if a.hop == "edge" and a.on_connection == 3 else OK,
+        idle_closes={"inner": 0.05, "engine": 0.05},
+    )
+    answer: Any = locate_in(world, symptom="hang")
+    (fault,) = answer["faults"]
+    assert (fault["class"], fault["hops"]) == ("drops-requests", ["edge"])

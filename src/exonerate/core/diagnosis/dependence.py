@@ -88,7 +88,10 @@ def next_idle(
     well = [idle for idle in both if not failing[idle]]
     bad = [idle for idle in both if failing[idle]]
     if len(both) < AGREEING_MIN or not well or min(bad) > RESOLUTION_MAX * max(well):
-        # Two timers that are far apart would look alike as well.
+        # Two timers that are far apart would look alike as well; and so would closings and failures
+        # that have nothing to do with idle time, but then failures do not begin at one.
+        if idle_border(sessions) is None:
+            return None
         return Observation(hop.name, "next-idle", "not-parted", len(both), len(both))
     return Observation(hop.name, "next-idle", "same-time", len(both), len(both))
 
