@@ -6,14 +6,15 @@ import os
 import subprocess
 import time
 import tomllib
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from exonerate.errors import ExonerateError
 from exonerate.lab.processes import answers
-from exonerate.lab.scenario import read_template
-from exonerate.lab.stage import staged
+from exonerate.lab.scenario import draw, read_template
+from exonerate.lab.stage import network, staged
 
 WEDGE = """
 id = "X2"
@@ -122,3 +123,31 @@ def test_client_and_parts_are_where_the_scenario_says(tmp_path: Path) -> None:
     assert resolver.read_text().startswith("nameserver 127.53.0.9\n")
     assert "Cpus_allowed_list:\t0\n" in status
     assert stage.client_environ["http_proxy"] == "http://127.0.0.1:3128"
+
+
+def test_two_networks_of_scenarios_never_stand_at_the_same_time(tmp_path: Path) -> None:
+    """Their names are the same for everybody: one would take the other one's away."""
+    place = tmp_path / "network"
+    text = f"""
+id = "X9"
+title = "builds something that can only be there once"
+setup = "mkdir {place}"
+teardown = "rmdir {place}"
+[[part]]
+name = "engine"
+kind = "scripted"
+[expected]
+outcome = "no_fault"
+"""
+    written = tmp_path / "x9.toml"
+    written.write_text(text)
+    scenario = draw(read_template(written), seed=1, ports={"engine": 1})
+
+    def up(_: int) -> bool:
+        with network(scenario, lambda text, fraction: None):
+            time.sleep(0.2)
+            return place.is_dir()
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(up, range(4)))
+    assert not place.exists()

@@ -6,10 +6,12 @@ this process is killed, all of them end. Ports are fresh for every run.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -34,6 +36,8 @@ from exonerate.lab.scenario import (
 
 MODEL = {"llamacpp": "smollm2", "scripted": "scripted", "program": "smollm2"}
 READY_TIMEOUT_S = 60.0
+NETWORK_LOCK = Path(tempfile.gettempdir()) / "exonerate-lab-network.lock"
+"""Held by whoever has a scenario's network up; gone with its process, however that ends."""
 # The harness's words under SmolLM2's tokenizer, measured.
 TOKENS_PER_WORD = 1.15
 
@@ -87,7 +91,7 @@ def staged(template: Template, *, seed: int, folder: Path, progress: Progress) -
     for name, text in scenario.files.items():
         (folder / name).write_text(text)
     with ExitStack() as stack:
-        stack.enter_context(_network(scenario))
+        stack.enter_context(network(scenario, progress))
         programs = {}
         for part in reversed(scenario.part):
             progress(f"starting {part.name}", None)
@@ -128,20 +132,32 @@ def _drawn_with_ports(
 
 
 @contextmanager
-def _network(scenario: Scenario) -> Iterator[None]:
-    """What the scenario's `setup` builds, and its `teardown` takes away again."""
-    try:
-        if scenario.setup:
-            built = subprocess.run(["/bin/sh", "-ec", scenario.setup], capture_output=True)
-            if built.returncode != 0:
-                raise ExonerateError(
-                    f"the setup of scenario {scenario.id} failed: {built.stderr.decode().strip()}",
-                    "it needs a host where root may make network namespaces and NAT",
-                )
+def network(scenario: Scenario, progress: Progress) -> Iterator[None]:
+    """What the scenario's `setup` builds, and its `teardown` takes away again.
+
+    One at a time on a host: names of network namespaces and addresses are the same for everybody.
+    """
+    if not scenario.setup and not scenario.teardown:
         yield
-    finally:
-        if scenario.teardown:
-            subprocess.run(["/bin/sh", "-c", scenario.teardown], capture_output=True, check=False)
+        return
+    with NETWORK_LOCK.open("w") as held:
+        progress("waiting until no other scenario has its network up", None)
+        fcntl.flock(held, fcntl.LOCK_EX)
+        try:
+            _build(scenario)
+            yield
+        finally:
+            teardown = ["/bin/sh", "-c", scenario.teardown]
+            subprocess.run(teardown, capture_output=True, check=False)
+
+
+def _build(scenario: Scenario) -> None:
+    built = subprocess.run(["/bin/sh", "-ec", scenario.setup], capture_output=True, check=False)
+    if built.returncode != 0:
+        raise ExonerateError(
+            f"the setup of scenario {scenario.id} failed: {built.stderr.decode().strip()}",
+            "it needs a host where root may make network namespaces and NAT",
+        )
 
 
 def _warm_up(scenario: Scenario, urls: Mapping[str, str], progress: Progress) -> None:
