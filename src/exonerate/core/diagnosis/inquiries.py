@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
 from exonerate.core.deployment.model import Deployment, Hop
-from exonerate.core.deployment.topology import before, hop_port, is_engine, probeable
+from exonerate.core.deployment.topology import before, beyond, hop_port, is_engine, probeable
+from exonerate.core.diagnosis.aside import FRESH, asked_on_new_connections, past_failing
 from exonerate.core.diagnosis.facts import Facts
 from exonerate.core.diagnosis.observables import symptom
 from exonerate.core.diagnosis.pacing import (
@@ -81,6 +82,9 @@ class Shape:
     ask nothing besides, which would stand before the next scene."""
     entry_only: bool = False
     """Whether to ask only at the entry of the whole path."""
+    fresh_meanwhile: bool = False
+    """Whether many new connections are tried while a round waits, where one of them was answered:
+    the wait is long enough for that."""
 
 
 def next_shape(
@@ -98,12 +102,13 @@ def next_shape(
     number = len(facts.scenes) + 1
     failing = 0 if clocked else failing_request(facts)
     rounds = deployment.victim.rounds if clocked else rounds_to_fail(facts, deployment)
+    lasting = deployment.victim.connection == "reuse" and rounds > 1
     return Shape(
         number=number,
         rounds=max(1, min(deployment.victim.rounds, rounds)),
         patience=patience_of(facts, deployment),
         fresh_session_at=fresh_session_at,
-        fresh_rounds=2 * failing + 1 if failing else deployment.victim.rounds,
+        fresh_rounds=past_failing(failing) if failing else deployment.victim.rounds,
         gentle=gentle,
         think_s=telling_think_s(facts, deployment),
         think_factor=think_factor(facts, deployment),
@@ -111,6 +116,7 @@ def next_shape(
         inside_first=late_inside(facts),
         stagger_s=stagger_s(facts) if clocked else None,
         entry_only=_all_went_well(facts, deployment),
+        fresh_meanwhile=lasting and not (gentle or clocked or asked_on_new_connections(facts)),
     )
 
 
@@ -168,7 +174,32 @@ def _triggers(
     for session in sessions if shape.stagger_s is None else ():
         own = stalls_of(deployment, session, shape.patience, gentle=shape.gentle)
         found.extend([replace(own[0], play=())] if shape.inside_first else own)
+    if shape.fresh_meanwhile and not extra and not shape.inside_first:
+        return tuple(t for trigger in found for t in _with_new_ones(trigger, deployment, shape))
     return tuple(found)
+
+
+def _with_new_ones(trigger: Stall, deployment: Deployment, shape: Shape) -> tuple[Stall, ...]:
+    """The trigger, with many new connections after the first one at its hop was answered.
+
+    What waits is waited for long enough for them, and they need not be tried later.
+    """
+    probes = [p for p in trigger.play if isinstance(p, ProbeSession)]
+    first = next((p for p in probes if trigger.session == f"victim@{p.hop}"), None)
+    if first is None or not beyond(deployment, first.hop):
+        return (trigger,)
+    prompt = first.request.prompt
+    new_ones = replace(
+        first,
+        name=f"{FRESH}{first.hop}",
+        request=replace(
+            first.request, prompt=replace(prompt, growth_tokens=0, salt=f"{prompt.salt}-fresh")
+        ),
+        rounds=past_failing(shape.rounds),
+        after=(first.name,),
+    )
+    watch = stall_beside(deployment, new_ones, shape.patience)
+    return (replace(trigger, play=(*trigger.play, new_ones)), watch)
 
 
 def abort_scene(deployment: Deployment, number: int, seed: int, *, brief: bool = False) -> Scene:
@@ -317,7 +348,7 @@ def _fresh_session(deployment: Deployment, shape: Shape, seed: int) -> tuple[Pro
         return ()
     hop = next(h for h in deployment.hops if h.name == shape.fresh_session_at)
     session = ProbeSession(
-        name=f"fresh@{hop.name}",
+        name=f"{FRESH}{hop.name}",
         hop=hop.name,
         url=hop.url,
         request=_request(deployment, seed, f"{shape.number}-fresh-{hop.name}", growing=False),

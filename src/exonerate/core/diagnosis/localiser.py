@@ -31,11 +31,12 @@ from exonerate.core.case.verdict import Verdict
 from exonerate.core.deployment.codec import deployment_from_json
 from exonerate.core.deployment.topology import entry_hop, is_engine
 from exonerate.core.diagnosis.answer import locate_answer
+from exonerate.core.diagnosis.aside import FRESH
 from exonerate.core.diagnosis.axes.choice import next_inquiry
 from exonerate.core.diagnosis.axes.refining import next_refinement, repeating_walk
 from exonerate.core.diagnosis.axes.registry import AXES
 from exonerate.core.diagnosis.axes.scenes import axis_scene
-from exonerate.core.diagnosis.axes.walks import WALKS_MAX
+from exonerate.core.diagnosis.axes.walks import WALKS_MAX, repeats_in_walks
 from exonerate.core.diagnosis.catalogue.plugged import NOTHING_PLUGGED, PluggedClasses
 from exonerate.core.diagnosis.engine_rules import (
     copies_prove,
@@ -74,6 +75,7 @@ from exonerate.core.diagnosis.remaining import (
 )
 from exonerate.core.diagnosis.situations import operator_problem, restart_shown
 from exonerate.core.diagnosis.unasked import EXPLANATION_TIMES_MIN, abort_wanted, unasked
+from exonerate.core.diagnosis.vocabulary import ANSWERED
 from exonerate.core.instant import seconds_between
 from exonerate.core.json_types import JsonObject
 from exonerate.core.scene import Scene
@@ -181,16 +183,26 @@ def _next_scene(judgement: Judgement, left_s: float, *, seed: int, gentle: bool)
 def _repeating_walk(
     judgement: Judgement, left_s: float, *, seed: int, gentle: bool
 ) -> Scene | None:
-    """A walk instead of the last copy of the victim that a conviction needs.
+    """A walk instead of one more copy of the victim that a conviction needs.
 
-    It repeats a fault that depends on what it walks over, and says so of one that does not.
+    It repeats a fault that depends on what it walks over, sooner than the victim's session does,
+    and says so of one that does not.
     """
     through, past = judgement.observed("through"), judgement.observed("beyond")
     if through is None or past is None or not _certain(judgement) or not _scope_known(judgement):
         return None
-    if min(through.times, past.times) < FLIPS_MIN - 1 or through.times < through.tries:
+    again = repeats_in_walks(judgement.facts, judgement.top.suspect.hop)
+    if through.times < through.tries or past.value not in ANSWERED or again < _walks(judgement):
+        return None
+    # What hangs has been waited for already; what ends by itself is copied sooner.
+    copied = 1 if through.value == "hang" else FLIPS_MIN - 1
+    if not copied <= min(through.times, past.times) + again < FLIPS_MIN:
         return None
     return repeating_walk(judgement, left_s - LINGER_S, seed=seed, gentle=gentle)
+
+
+def _walks(judgement: Judgement) -> int:
+    return sum(scene.id.startswith("walk-") for scene in judgement.facts.scenes)
 
 
 def _refinement(judgement: Judgement, left_s: float, *, seed: int, gentle: bool) -> Scene | None:
@@ -328,7 +340,7 @@ def _fresh_session_at(judgement: Judgement) -> str | None:
     """The hop to try on new connections: the suspected box, once it has failed and not before."""
     top = judgement.top.suspect
     failing = [s for s in judgement.facts.sessions if s.failed is not None]
-    tried = any(s.plan.name == f"fresh@{top.hop}" for s in judgement.facts.sessions)
+    tried = any(s.plan.name == f"{FRESH}{top.hop}" for s in judgement.facts.sessions)
     if _clocked(judgement):
         # A second stream beside the victim's shows whether both stop at once.
         return top.hop
