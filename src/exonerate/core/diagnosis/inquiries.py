@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from urllib.parse import urlsplit
 
 from exonerate.core.deployment.model import Deployment, Hop
-from exonerate.core.deployment.topology import before, beyond, hop_port, is_engine, probeable
+from exonerate.core.deployment.topology import before, hop_port, is_engine, probeable
 from exonerate.core.diagnosis.aside import FRESH, asked_on_new_connections, past_failing
 from exonerate.core.diagnosis.facts import Facts
 from exonerate.core.diagnosis.observables import symptom
@@ -25,7 +26,13 @@ from exonerate.core.diagnosis.pacing import (
     telling_think_s,
     think_factor,
 )
-from exonerate.core.diagnosis.stalls import Patience, patience_of, stall_beside, stalls_of
+from exonerate.core.diagnosis.stalls import (
+    Patience,
+    patience_of,
+    stall_beside,
+    stalls_of,
+    with_new_ones,
+)
 from exonerate.core.diagnosis.streaming import innermost
 from exonerate.core.diagnosis.surroundings import watches
 from exonerate.core.scene import (
@@ -175,31 +182,10 @@ def _triggers(
         own = stalls_of(deployment, session, shape.patience, gentle=shape.gentle)
         found.extend([replace(own[0], play=())] if shape.inside_first else own)
     if shape.fresh_meanwhile and not extra and not shape.inside_first:
-        return tuple(t for trigger in found for t in _with_new_ones(trigger, deployment, shape))
+        rounds, patience = shape.rounds, shape.patience
+        told = (with_new_ones(one, deployment, rounds, patience) for one in found)
+        return tuple(chain.from_iterable(told))
     return tuple(found)
-
-
-def _with_new_ones(trigger: Stall, deployment: Deployment, shape: Shape) -> tuple[Stall, ...]:
-    """The trigger, with many new connections after the first one at its hop was answered.
-
-    What waits is waited for long enough for them, and they need not be tried later.
-    """
-    probes = [p for p in trigger.play if isinstance(p, ProbeSession)]
-    first = next((p for p in probes if trigger.session == f"victim@{p.hop}"), None)
-    if first is None or not beyond(deployment, first.hop):
-        return (trigger,)
-    prompt = first.request.prompt
-    new_ones = replace(
-        first,
-        name=f"{FRESH}{first.hop}",
-        request=replace(
-            first.request, prompt=replace(prompt, growth_tokens=0, salt=f"{prompt.salt}-fresh")
-        ),
-        rounds=past_failing(shape.rounds),
-        after=(first.name,),
-    )
-    watch = stall_beside(deployment, new_ones, shape.patience)
-    return (replace(trigger, play=(*trigger.play, new_ones)), watch)
 
 
 def abort_scene(deployment: Deployment, number: int, seed: int, *, brief: bool = False) -> Scene:
