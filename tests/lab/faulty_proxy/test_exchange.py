@@ -425,20 +425,26 @@ class InFlight:
 
     def __init__(self) -> None:
         self.order: list[tuple[int, str]] = []
+        self._news = asyncio.Event()
 
     async def watch(self, port: int, number: int) -> None:
         """Read one stream to its end."""
         client = await Client.to(port)
         await client.send()
         while await client.reader.read(65536):
-            self.order.append((number, "piece"))
-        self.order.append((number, "end"))
+            self._note(number, "piece")
+        self._note(number, "end")
         client.close()
+
+    def _note(self, number: int, what: str) -> None:
+        self.order.append((number, what))
+        self._news.set()
 
     async def pieces(self, number: int, count: int) -> None:
         """Wait until a stream has brought so many pieces, or has ended."""
         while self.order.count((number, "piece")) < count and (number, "end") not in self.order:
-            await asyncio.sleep(0.005)
+            self._news.clear()
+            await self._news.wait()
 
     @property
     def ended(self) -> bool:
