@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 
@@ -13,6 +12,7 @@ import pytest
 
 from exonerate.lab.http1 import response_body, take_head
 from exonerate.lab.scripted_engine.script import EngineScript
+from tests.support.skipped_time import played
 
 Chain = Callable[[str, EngineScript], AbstractAsyncContextManager[tuple[int, int]]]
 HEALTHY = EngineScript(first_byte_s=0.0, token_s=0.0, answer_tokens=6)
@@ -73,7 +73,8 @@ class Client:
     async def read(self, wait_s: float = PATIENCE_S) -> Seen:
         """Read one answer."""
         seen, buffer, body = Seen(), bytearray(), None
-        begun = time.monotonic()
+        clock = asyncio.get_running_loop().time
+        begun = clock()
         try:
             async with asyncio.timeout(wait_s):
                 while not seen.complete:
@@ -82,7 +83,7 @@ class Client:
                         seen.ended = "fin"
                         break
                     seen.raw += data
-                    seen.at_s.append(time.monotonic() - begun)
+                    seen.at_s.append(clock() - begun)
                     buffer += data
                     if body is None:
                         head = take_head(buffer)
@@ -102,17 +103,6 @@ class Client:
     def close(self) -> None:
         """FIN."""
         self.writer.close()
-
-
-def played(work: Coroutine[object, object, None]) -> None:
-    """Run a test's coroutine, and the last steps of the transports that it closed."""
-
-    async def to_the_end() -> None:
-        await work
-        for _ in range(10):
-            await asyncio.sleep(0)
-
-    asyncio.run(to_the_end())
 
 
 async def counters(port: int) -> dict[str, float]:
