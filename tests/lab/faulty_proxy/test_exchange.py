@@ -9,10 +9,10 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 
 import pytest
+from tests.support.skipped_time import played
 
 from exonerate.lab.http1 import response_body, take_head
 from exonerate.lab.scripted_engine.script import EngineScript
-from tests.support.skipped_time import played
 
 Chain = Callable[[str, EngineScript], AbstractAsyncContextManager[tuple[int, int]]]
 HEALTHY = EngineScript(first_byte_s=0.0, token_s=0.0, answer_tokens=6)

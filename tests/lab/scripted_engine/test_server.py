@@ -8,12 +8,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
+from tests.support.skipped_time import played
 
 from exonerate.adapters.engines.names import counter_reader, engine_states
 from exonerate.lab.http1 import ChunkedBody, Head, response_body, take_head
 from exonerate.lab.scripted_engine.script import EngineScript, parse_script
 from exonerate.lab.scripted_engine.server import ScriptedEngine
-from tests.support.skipped_time import played
 
 QUICK = {"first_byte_s": 0.0, "token_s": 0.0, "answer_tokens": 6}
 PATIENCE_S = 5.0
