@@ -175,24 +175,11 @@ def test_an_event_is_stamped_between_its_sending_and_its_reading(scripted: Start
         assert sent / 1e6 - 20 <= stamp_ms <= noted / 1e6 + 20
 
 
+@pytest.mark.usefixtures("kernel_stamps")
 def test_the_kernel_stamps_the_reads(scripted: Start) -> None:
-    """On Linux the stamps are the kernel's, also where the reader was late.
-
-    The kernel begins to stamp in the background when the first socket asks for it
-    (`net_enable_timestamp`), so that the first answers of a session may come without.
-    """
-    seen: list[Exchange] = []
-
-    async def stamped(_round: int) -> bool:
-        return seen[-1].stamp_source == "kernel"
-
-    async def run() -> None:
-        async with scripted(answers(WHOLE)) as served:
-            session = session_at(served.url, rounds=1000, think_s=0.05)
-            await play_session(session, clock=SystemClock(), emit=seen.append, enough=stamped)
-
-    asyncio.run(run())
-    assert seen[-1].stamp_source == "kernel"
+    """On Linux the stamps are the kernel's, also where the reader was late."""
+    seen = play(scripted, answers(WHOLE), rounds=2)
+    assert [exchange.stamp_source for exchange in seen] == ["kernel", "kernel"]
 
 
 def test_rounds_share_one_connection(scripted: Start) -> None:

@@ -73,6 +73,18 @@ class SkippingLoop(asyncio.SelectorEventLoop):
         self._skipping.threads -= 1
 
 
+def _stamps(clock: Callable[[], float]) -> Callable[[], int]:
+    """Nanoseconds of the clock; what is stamped later has a later stamp."""
+    latest_ns = 0
+
+    def stamp() -> int:
+        nonlocal latest_ns
+        latest_ns = max(latest_ns + 1, round(clock() * NS_PER_S))
+        return latest_ns
+
+    return stamp
+
+
 def played(work: Coroutine[Any, Any, T]) -> T:
     """Run a test's coroutine in such a loop, and the last steps of what it closed.
 
@@ -89,7 +101,6 @@ def played(work: Coroutine[Any, Any, T]) -> T:
         asyncio.Runner(loop_factory=SkippingLoop) as runner,
         pytest.MonkeyPatch.context() as patch,
     ):
-        clock = runner.get_loop().time
-        patch.setattr(time, "monotonic_ns", lambda: round(clock() * NS_PER_S))
+        patch.setattr(time, "monotonic_ns", _stamps(runner.get_loop().time))
         patch.setattr("exonerate.adapters.transport.SO_TIMESTAMPNS", NO_SUCH_OPTION)
         return runner.run(to_the_end())
