@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import gzip
 import socket
-import time
 import tracemalloc
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
@@ -139,47 +138,6 @@ def test_events_apart_are_stamped_apart(scripted: Start) -> None:
     assert second - first == pytest.approx(30, abs=0.1)
     assert third - second == pytest.approx(30, abs=0.1)
     assert seen.censored_arrivals == 0
-
-
-def test_an_event_is_stamped_between_its_sending_and_its_reading(scripted: Start) -> None:
-    """On the machine's own clock, whatever the machine does meanwhile."""
-    sent_ns: list[int] = []
-    read_ns: list[int] = []
-    read = asyncio.Event()
-    seen: list[Exchange] = []
-
-    async def script(peer: Any) -> None:
-        await peer.request()
-        for piece in (STREAM_HEAD + chunk(WORD), chunk(WORD), chunk(WORD) + chunk(DONE)):
-            read.clear()
-            sent_ns.append(time.monotonic_ns())
-            await peer.send(piece)
-            await read.wait()
-        await peer.send(b"0\r\n\r\n")
-        await peer.until_gone()
-
-    def note(_round: int, _read: Any) -> None:
-        read_ns.append(time.monotonic_ns())
-        read.set()
-
-    async def run() -> None:
-        async with scripted(script) as served:
-            await play_session(
-                session_at(served.url), clock=SystemClock(), emit=seen.append, on_read=note
-            )
-
-    asyncio.run(run())
-    stamps_ms = [ms + (seen[0].begun_ns / 1e6) for ms in seen[0].arrivals_ms]
-    for sent, stamp_ms, noted in zip(sent_ns, stamps_ms, read_ns[:3], strict=True):
-        # The kernel's clock and ours are compared to within far less than this.
-        assert sent / 1e6 - 20 <= stamp_ms <= noted / 1e6 + 20
-
-
-@pytest.mark.usefixtures("kernel_stamps")
-def test_the_kernel_stamps_the_reads(scripted: Start) -> None:
-    """On Linux the stamps are the kernel's, also where the reader was late."""
-    seen = play(scripted, answers(WHOLE), rounds=2)
-    assert [exchange.stamp_source for exchange in seen] == ["kernel", "kernel"]
 
 
 def test_rounds_share_one_connection(scripted: Start) -> None:
