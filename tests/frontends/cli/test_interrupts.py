@@ -153,7 +153,7 @@ def test_an_impatient_second_ctrl_c_does_not_break_the_clean_up(tmp_path: Path, 
     command.process.send_signal(signal.SIGINT)
     assert stdout.readline() == "cleaning up\n"
     command.process.send_signal(signal.SIGINT)
-    assert "ending what was started" in stderr.readline()
+    assert "ending what was started" in stderr.readline() + stderr.readline()
     for _ in range(4):
         command.process.send_signal(signal.SIGINT)
         time.sleep(0.02)
