@@ -158,7 +158,8 @@ def test_an_impatient_second_ctrl_c_does_not_break_the_clean_up(tmp_path: Path, 
         command.process.send_signal(signal.SIGINT)
         time.sleep(0.02)
     command.enough.touch()
-    assert command.ended() == (130, "cleaned up\n", "")
+    status, out, err = command.ended()
+    assert (status, out, err.strip()) == (130, "cleaned up\n", "")
 
 
 def test_work_may_answer_a_signal_with_what_it_has(tmp_path: Path) -> None:
