@@ -46,6 +46,7 @@ from exonerate.core.diagnosis.logged import by_source
 from exonerate.core.diagnosis.meanwhile import engine_state, legs
 from exonerate.core.diagnosis.situations import deep_health, engine_health
 from exonerate.core.diagnosis.speakers import spoken_by
+from exonerate.core.diagnosis.stepping import steps
 from exonerate.core.diagnosis.streaming import innermost, stream_shape
 from exonerate.core.diagnosis.suspect import Observation
 from exonerate.core.diagnosis.texts import closed_while_idle, load_text, same_text, texts_past
@@ -126,10 +127,15 @@ def _of_hop(hop: Hop, facts: Facts, deployment: Deployment) -> list[Observation]
 
 
 def _of_engine(hop: Hop, facts: Facts, through: Sequence[Session]) -> list[Observation | None]:
-    """What its process and its own log say of an engine."""
+    """What its process, its counters to the end of waits, and its own log say of an engine."""
     if not is_engine(hop):
         return []
-    return [engine_process(hop, facts), watchdog(hop, facts, through), engine_said(hop, facts)]
+    return [
+        engine_process(hop, facts),
+        steps(hop, facts, through),
+        watchdog(hop, facts, through),
+        engine_said(hop, facts),
+    ]
 
 
 def _with_crowds(seen: Observation | None, crowded: Observation | None) -> Observation | None:

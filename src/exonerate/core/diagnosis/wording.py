@@ -60,6 +60,7 @@ _TEXTS: Mapping[tuple[str, str], str] = {
     ("request-left", "no"): "no connection of {hop} towards the next hop carried the request",
     ("request-left", "yes"): "{hop} sent the request on and nothing came back",
     ("request-left", "answered"): "{hop} sent the request on and an answer came back to it",
+    ("steps", "go-on"): "{hop} still made steps, for whomever, when rounds were given up",
     ("watchdog", "spoke"): "the watchdog of {hop} said that its scheduler stood still meanwhile",
     ("watchdog", "silent"): "the watchdog of {hop} is on and stayed silent",
     ("engine-said", "gpu-error"): "{hop} wrote of an error of its GPU",
