@@ -46,10 +46,12 @@ from exonerate.core.diagnosis.logged import by_source
 from exonerate.core.diagnosis.meanwhile import engine_state, legs
 from exonerate.core.diagnosis.situations import deep_health, engine_health
 from exonerate.core.diagnosis.speakers import spoken_by
+from exonerate.core.diagnosis.stepping import steps
 from exonerate.core.diagnosis.streaming import innermost, stream_shape
 from exonerate.core.diagnosis.suspect import Observation
 from exonerate.core.diagnosis.texts import closed_while_idle, load_text, same_text, texts_past
 from exonerate.core.diagnosis.vocabulary import ANSWERED, BROKEN_OFF, VALUES
+from exonerate.core.diagnosis.watchdogs import engine_said, watchdog
 
 LATE_TRIES_MIN = 3
 """So many sessions tell an entry that is late as a rule from one that was late by chance."""
@@ -110,7 +112,7 @@ def _of_hop(hop: Hop, facts: Facts, deployment: Deployment) -> list[Observation]
         _tally(hop.name, "spoken-by", spoken_by(facts, deployment, through)),
         leaving(hop, facts, deployment),
         surplus(hop, facts, deployment),
-        engine_process(hop, facts) if is_engine(hop) else None,
+        *_of_engine(hop, facts, through),
         same_text(hop, facts, deployment),
         crowded,
         control_slow(hop, facts),
@@ -122,6 +124,18 @@ def _of_hop(hop: Hop, facts: Facts, deployment: Deployment) -> list[Observation]
         deep_health(hop, facts, through),
     ]
     return [observation for observation in found if observation is not None]
+
+
+def _of_engine(hop: Hop, facts: Facts, through: Sequence[Session]) -> list[Observation | None]:
+    """What its process, its counters to the end of waits, and its own log say of an engine."""
+    if not is_engine(hop):
+        return []
+    return [
+        engine_process(hop, facts),
+        steps(hop, facts, through),
+        watchdog(hop, facts, through),
+        engine_said(hop, facts),
+    ]
 
 
 def _with_crowds(seen: Observation | None, crowded: Observation | None) -> Observation | None:

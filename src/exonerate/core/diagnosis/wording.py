@@ -18,6 +18,7 @@ from exonerate.core.diagnosis.logged import unread_logs
 from exonerate.core.diagnosis.observables import victim_sessions
 from exonerate.core.diagnosis.situations import not_seen, order_doubtful
 from exonerate.core.diagnosis.suspect import Observation
+from exonerate.core.diagnosis.watchdogs import unheard_watchdogs
 from exonerate.core.json_types import Json
 
 _TEXTS: Mapping[tuple[str, str], str] = {
@@ -59,6 +60,16 @@ _TEXTS: Mapping[tuple[str, str], str] = {
     ("request-left", "no"): "no connection of {hop} towards the next hop carried the request",
     ("request-left", "yes"): "{hop} sent the request on and nothing came back",
     ("request-left", "answered"): "{hop} sent the request on and an answer came back to it",
+    ("steps", "go-on"): "{hop} still made steps, for whomever, when rounds were given up",
+    ("watchdog", "spoke"): "the watchdog of {hop} said that its scheduler stood still meanwhile",
+    ("watchdog", "silent"): "the watchdog of {hop} is on and stayed silent",
+    ("engine-said", "gpu-error"): "{hop} wrote of an error of its GPU",
+    ("engine-said", "out-of-memory"): "{hop} wrote that it ran out of memory",
+    ("engine-said", "died"): "{hop} wrote that a process of it had ended",
+    ("engine-said", "transfer-failed"): "{hop} wrote of a failed transfer between prefill and "
+    "decode",
+    ("engine-said", "front-end-stood-still"): "{hop} wrote that its front end stood still",
+    ("engine-said", "no-token"): "{hop} wrote that its own health check got no token",
     ("answer-held", "yes"): "answer bytes kept reaching {hop} while its client had none",
     ("answer-held", "no"): "{hop} passed bytes on as they came",
     ("spoken-by", "hop"): "the error answer that came through {hop} is not the engine's own",
@@ -228,6 +239,7 @@ def not_examined(facts: Facts, deployment: Deployment) -> list[str]:
     blind = {hop for (_, hop), seen in facts.sockets.items() if any(s.rows is None for s in seen)}
     missing.extend(f"sockets towards `{name}`: not permitted here" for name in sorted(blind))
     missing.extend(unread_logs(facts))
+    missing.extend(unheard_watchdogs(facts, deployment))
     missing.extend(unused_taps(facts, deployment))
     missing.extend(not_seen(facts, deployment))
     if any(is_engine(hop) for hop in deployment.hops):

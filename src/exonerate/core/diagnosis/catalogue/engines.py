@@ -69,6 +69,8 @@ SCHEDULER_STUCK = SuspectClass(
         "slots-held": any_of("as-live"),
         "delivered": any_of("acked"),
         "deep-health": any_of("fails", "silent"),
+        "steps": any_of("stop"),
+        "watchdog": any_of("spoke"),
         "keepalive-flip": any_of("same"),
     },
     flips="after a restart the same requests are answered",
