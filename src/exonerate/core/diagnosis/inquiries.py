@@ -16,7 +16,7 @@ from exonerate.core.deployment.topology import before, hop_port, is_engine, prob
 from exonerate.core.diagnosis.facts import Facts
 from exonerate.core.diagnosis.observables import symptom
 from exonerate.core.diagnosis.pacing import (
-    failing_request,
+    fresh_rounds,
     late_inside,
     rounds_to_fail,
     stagger_s,
@@ -96,14 +96,13 @@ def next_shape(
     `clocked`: it seems to fail at moments of its own, at whatever request.
     """
     number = len(facts.scenes) + 1
-    failing = 0 if clocked else failing_request(facts)
     rounds = deployment.victim.rounds if clocked else rounds_to_fail(facts, deployment)
     return Shape(
         number=number,
         rounds=max(1, min(deployment.victim.rounds, rounds)),
         patience=patience_of(facts, deployment),
         fresh_session_at=fresh_session_at,
-        fresh_rounds=2 * failing + 1 if failing else deployment.victim.rounds,
+        fresh_rounds=deployment.victim.rounds if clocked else fresh_rounds(facts, deployment),
         gentle=gentle,
         think_s=telling_think_s(facts, deployment),
         think_factor=think_factor(facts, deployment),

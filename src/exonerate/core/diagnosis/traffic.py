@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from exonerate.core.deployment.model import Deployment
 from exonerate.core.deployment.topology import probeable
+from exonerate.core.diagnosis import beats
 from exonerate.core.diagnosis.axes.load import CROWD, LOAD
 from exonerate.core.diagnosis.axes.registry import AXES
 from exonerate.core.diagnosis.axes.scenes import TRIES
@@ -52,6 +53,7 @@ def traffic(deployment: Deployment, *, copies_max: int, gentle: bool = False) ->
         _abort(deployment),
         _axes(deployment, gentle=gentle),
         _crowd(deployment, gentle=gentle),
+        _beats(deployment),
         _walks(deployment),
         _edge(deployment),
     ]
@@ -149,6 +151,19 @@ def _crowd(deployment: Deployment, *, gentle: bool) -> Traffic:
         requests_max=TRIES * (victim.rounds * together + 2 * side),
         in_flight_max=max(victim.concurrency, other) + side,
         output_tokens_max=victim.max_tokens,
+        left_out="all",
+    )
+
+
+def _beats(deployment: Deployment) -> Traffic:
+    return Traffic(
+        kind="beats",
+        begins=("beats-",),
+        when="where a box seems to end answers by a clock: several are kept under way for a while",
+        scenes_max=beats.SCENES_MAX,
+        requests_max=2 * beats.ANSWERS_MAX,
+        in_flight_max=2 * beats.ANSWERS_MAX,
+        output_tokens_max=deployment.victim.max_tokens,
         left_out="all",
     )
 
