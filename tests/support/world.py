@@ -446,10 +446,15 @@ def _end(answer: Answer, given_up: str, *, whole: bool) -> str:
 
 
 def locate_in(
-    world: World, *, budget_s: float = 120.0, seed: int = 1, symptom: str | None = None
+    world: World,
+    *,
+    budget_s: float = 120.0,
+    seed: int = 1,
+    symptom: str | None = None,
+    gentle: bool = False,
 ) -> JsonObject:
     """Run the localiser against a world until its verdict."""
-    records = start_records(world, budget_s=budget_s, seed=seed, symptom=symptom)
+    records = start_records(world, budget_s=budget_s, seed=seed, symptom=symptom, gentle=gentle)
     for _ in range(20):
         decided = decide(records)
         if isinstance(decided, Verdict):
@@ -461,7 +466,12 @@ def locate_in(
 
 
 def start_records(
-    world: World, *, budget_s: float = 120.0, seed: int = 1, symptom: str | None = None
+    world: World,
+    *,
+    budget_s: float = 120.0,
+    seed: int = 1,
+    symptom: str | None = None,
+    gentle: bool = False,
 ) -> list[Record]:
     """The record that begins a run."""
     body: JsonObject = {
@@ -470,7 +480,7 @@ def start_records(
         "seed": seed,
         "budget_s": budget_s,
         "deployment": deployment_to_json(world.deployment),
-        "options": {"symptom": symptom or world.complaint},
+        "options": {"symptom": symptom or world.complaint, "gentle": gentle},
     }
     return [record([], "run_started", body)]
 

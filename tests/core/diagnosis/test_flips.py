@@ -24,6 +24,18 @@ def test_walks_over_the_number_are_the_repetitions_of_the_founding_story() -> No
     assert (fault["class"], fault["hops"]) == ("drops-requests", ["edge"])
 
 
+def test_a_walk_repeats_as_well_where_one_answer_past_the_hop_was_late() -> None:
+    """Late or not, it was answered."""
+    late = Answer(wait_s=1.8)
+
+    def rule(asked: Asked) -> Answer:
+        if asked.hop == "edge" and asked.on_connection == 4:
+            return SILENT
+        return late if asked.hop != "edge" and asked.begun_s < 2.0 else OK
+
+    assert scenes_of(answered(World(rule))) == ["victim-1", "walk-number-2", "walk-number-3"]
+
+
 def test_a_walk_that_goes_well_repeats_nothing() -> None:
     """A fault of the size is copied a third time before it is named."""
     answer = answered(World(lambda a: SILENT if a.hop == "edge" and a.body_bytes > 2222 else OK))

@@ -71,20 +71,15 @@ def asked_on_new_connections(facts: Facts) -> bool:
     return any(s.plan.name.startswith(FRESH) and len(s.rounds) > 1 for s in facts.sessions)
 
 
-def past_failing(number: int) -> int:
-    """How many requests tell a fault of one connection from one of every `number`th request."""
-    return 2 * number + 1
-
-
 def at_round(probe: ProbeSession, number: int) -> ProbeSession:
     """The probe as it is sent while the round of that number waits.
 
-    One that asks once asks with the history of that round. One that asks more often asks as often
-    as tells something of a request of that number.
+    One that asks once asks with the history of that round; one that asks more often, once more than
+    the connection that waits was asked.
     """
     if probe.rounds == 1:
         return replace(probe, first_round=number)
-    return replace(probe, rounds=min(probe.rounds, past_failing(number)))
+    return replace(probe, rounds=min(probe.rounds, number + 1))
 
 
 def _alike(

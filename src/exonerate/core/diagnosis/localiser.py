@@ -30,6 +30,7 @@ from exonerate.core.case.records import Record
 from exonerate.core.case.verdict import Verdict
 from exonerate.core.deployment.codec import deployment_from_json
 from exonerate.core.deployment.topology import entry_hop, is_engine
+from exonerate.core.diagnosis import beats
 from exonerate.core.diagnosis.answer import locate_answer
 from exonerate.core.diagnosis.aside import FRESH
 from exonerate.core.diagnosis.axes.choice import next_inquiry
@@ -56,10 +57,6 @@ from exonerate.core.diagnosis.flips import (
     scenes_with_symptom,
 )
 from exonerate.core.diagnosis.inquiries import (
-    ABORT_BRIEF_S,
-    ABORT_S,
-    abort_scene,
-    content_scene,
     next_shape,
     victim_scene,
 )
@@ -74,6 +71,12 @@ from exonerate.core.diagnosis.remaining import (
     without,
 )
 from exonerate.core.diagnosis.situations import operator_problem, restart_shown
+from exonerate.core.diagnosis.special_scenes import (
+    ABORT_BRIEF_S,
+    ABORT_S,
+    abort_scene,
+    content_scene,
+)
 from exonerate.core.diagnosis.unasked import EXPLANATION_TIMES_MIN, abort_wanted, unasked
 from exonerate.core.diagnosis.vocabulary import ANSWERED
 from exonerate.core.instant import seconds_between
@@ -97,7 +100,7 @@ KEPT = (
     frozenset({("through", "burst"), ("answer-held", "yes")}),
 )
 SCENES_MAX = 12
-VARIED_SCENES_MAX = len(AXES) + WALKS_MAX + 1
+VARIED_SCENES_MAX = len(AXES) + WALKS_MAX + beats.SCENES_MAX + 1
 LINGER_S = 1.0
 """What a scene costs beside its probes: start, triggers, the end."""
 
@@ -169,6 +172,11 @@ def _next_scene(judgement: Judgement, left_s: float, *, seed: int, gentle: bool)
         return crowd
     if content:
         return content_scene(deployment, number, seed, brief=judgement.top_is("healthy"))
+    kept_up = (
+        None if gentle or not _clocked(judgement) else beats.beats_scene(judgement, left_s, seed)
+    )
+    if kept_up is not None:
+        return kept_up
     inquiry = next_inquiry(judgement, left_s, gentle=gentle)
     if inquiry is not None:
         return axis_scene(deployment, facts, inquiry, seed, gentle=gentle)
@@ -196,7 +204,7 @@ def _repeating_walk(
         return None
     # What hangs has been waited for already; what ends by itself is copied sooner.
     copied = 1 if through.value == "hang" else FLIPS_MIN - 1
-    if not copied <= min(through.times, past.times) + again < FLIPS_MIN:
+    if not copied <= min(through.times, past.tries) + again < FLIPS_MIN:
         return None
     return repeating_walk(judgement, left_s - LINGER_S, seed=seed, gentle=gentle)
 
@@ -314,12 +322,16 @@ def _ruled_out(rival: Rating) -> bool:
 
 def _copies(facts: Facts) -> int:
     """How many scenes there were, but for those that varied something."""
-    return sum(not scene.id.startswith(("axis-", "walk-", "step-")) for scene in facts.scenes)
+    return sum(
+        not scene.id.startswith(("axis-", "walk-", "step-", "beats-")) for scene in facts.scenes
+    )
 
 
 def _scope_known(judgement: Judgement) -> bool:
     """A fault that depends on the connection is named only after many new ones were tried."""
-    if "fails-at" not in judgement.top.suspect.suspect_class.predicts:
+    suspect_class = judgement.top.suspect.suspect_class
+    # A clock does not ask how old a connection is.
+    if "fails-at" not in suspect_class.predicts or "period" in suspect_class.needs:
         return True
     return judgement.observed("fresh-session") is not None
 

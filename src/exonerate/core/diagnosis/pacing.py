@@ -15,7 +15,7 @@ from exonerate.core.diagnosis.dependence import idle_border
 from exonerate.core.diagnosis.facts import Facts, Round
 from exonerate.core.diagnosis.observables import victim_sessions
 from exonerate.core.diagnosis.streaming import innermost, misshapen_at_once
-from exonerate.core.diagnosis.vocabulary import BROKEN_OFF
+from exonerate.core.diagnosis.vocabulary import ANSWERED, BROKEN_OFF
 
 ROUNDS_OF_A_SHAPE = 2
 """Enough to see once more that answers come in bursts, where the very first one did."""
@@ -25,6 +25,8 @@ JUST_SHORT = 1.2
 """So many times shorter than the longest idle time that went well: surely well."""
 START_OFFSETS_S, START_OFFSETS_FROM_S = (0.0, 1.3, 0.6, 1.9), 1.0
 """How much later a scene begins to ask, where answers were broken off after so long."""
+FRESH_S = 10.0
+"""So long may the requests on new connections take, if there need not be as many."""
 THINK_FACTORS = (1.0, 0.5, 0.25, 1.0, 0.5, 0.25)
 """Idle time varies from scene to scene, so that a count of requests and an age come apart."""
 
@@ -80,6 +82,25 @@ def rounds_to_fail(facts: Facts, deployment: Deployment) -> int:
     entries = filter(probeable, deployment.hops)
     at_once = any(_misshapen_at_once(facts, deployment, entry) for entry in entries)
     return ROUNDS_OF_A_SHAPE if at_once else deployment.victim.rounds
+
+
+def fresh_rounds(facts: Facts, deployment: Deployment) -> int:
+    """How many requests are sent on new connections, to see whether those fail as well.
+
+    One more than it took the victim's own connection to fail; twice as many where they are quick.
+    """
+    failing = failing_request(facts)
+    if not failing:
+        return deployment.victim.rounds
+    answers = [
+        r.total_s
+        for s in facts.sessions
+        if s.victim_shaped
+        for r in s.rounds
+        if r.outcome in ANSWERED
+    ]
+    affordable = int(FRESH_S / median(answers)) if answers else 0
+    return min(2 * failing + 1, max(failing + 1, affordable))
 
 
 def _passed_where_it_failed(facts: Facts) -> bool:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from exonerate.core.deployment.model import Deployment
 from exonerate.core.deployment.topology import beyond, is_engine, probeable
-from exonerate.core.diagnosis.aside import FRESH, past_failing, small_one
+from exonerate.core.diagnosis.aside import FRESH, small_one
 from exonerate.core.diagnosis.facts import Facts, Session
 from exonerate.core.diagnosis.meanwhile import engine_state
 from exonerate.core.scene import ProbeSession, Stall
@@ -122,7 +122,7 @@ def with_new_ones(
         request=replace(
             first.request, prompt=replace(prompt, growth_tokens=0, salt=f"{prompt.salt}-fresh")
         ),
-        rounds=past_failing(rounds),
+        rounds=rounds + 1,
         after=(first.name,),
     )
     watch = stall_beside(deployment, new_ones, patience)
