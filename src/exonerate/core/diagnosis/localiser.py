@@ -74,7 +74,12 @@ from exonerate.core.diagnosis.remaining import (
     without,
 )
 from exonerate.core.diagnosis.situations import operator_problem, restart_shown
-from exonerate.core.diagnosis.unasked import EXPLANATION_TIMES_MIN, abort_wanted, unasked
+from exonerate.core.diagnosis.unasked import (
+    EXPLANATION_TIMES_MIN,
+    abort_wanted,
+    nothing_to_leave,
+    unasked,
+)
 from exonerate.core.json_types import JsonObject
 from exonerate.core.scene import Scene
 
@@ -158,7 +163,8 @@ def _next_scene(judgement: Judgement, left_s: float, *, seed: int, gentle: bool)
     facts, deployment = judgement.facts, judgement.deployment
     number = len(facts.scenes) + 1
     if abort_wanted(judgement) and left_s >= ABORT_BRIEF_S:
-        return abort_scene(deployment, number, seed, brief=left_s < ABORT_S)
+        brief = left_s < ABORT_S or nothing_to_leave(facts, deployment)
+        return abort_scene(deployment, number, seed, brief=brief)
     if _copies(facts) >= SCENES_MAX or not _affordable(judgement, left_s):
         return None
     content = _content_wanted(judgement)
