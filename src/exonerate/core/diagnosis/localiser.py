@@ -62,6 +62,7 @@ from exonerate.core.diagnosis.inquiries import (
 )
 from exonerate.core.diagnosis.judgement import Judgement, judge
 from exonerate.core.diagnosis.observables import victim_sessions
+from exonerate.core.diagnosis.pacing import copy_lasts_s
 from exonerate.core.diagnosis.posterior import Rating
 from exonerate.core.diagnosis.remaining import (
     FAULTS_MAX,
@@ -77,9 +78,13 @@ from exonerate.core.diagnosis.special_scenes import (
     abort_scene,
     content_scene,
 )
-from exonerate.core.diagnosis.unasked import EXPLANATION_TIMES_MIN, abort_wanted, unasked
+from exonerate.core.diagnosis.unasked import (
+    EXPLANATION_TIMES_MIN,
+    abort_wanted,
+    nothing_to_leave,
+    unasked,
+)
 from exonerate.core.diagnosis.vocabulary import ANSWERED
-from exonerate.core.instant import seconds_between
 from exonerate.core.json_types import JsonObject
 from exonerate.core.scene import Scene
 
@@ -163,8 +168,9 @@ def _next_scene(judgement: Judgement, left_s: float, *, seed: int, gentle: bool)
     facts, deployment = judgement.facts, judgement.deployment
     number = len(facts.scenes) + 1
     if abort_wanted(judgement) and left_s >= ABORT_BRIEF_S:
-        return abort_scene(deployment, number, seed, brief=left_s < ABORT_S)
-    if _copies(facts) >= SCENES_MAX or not _affordable(facts, left_s):
+        brief = left_s < ABORT_S or nothing_to_leave(facts, deployment)
+        return abort_scene(deployment, number, seed, brief=brief)
+    if _copies(facts) >= SCENES_MAX or not _affordable(judgement, left_s):
         return None
     content = _content_wanted(judgement)
     crowd = crowd_scene(judgement, seed, gentle=gentle)
@@ -216,7 +222,7 @@ def _walks(judgement: Judgement) -> int:
 def _refinement(judgement: Judgement, left_s: float, *, seed: int, gentle: bool) -> Scene | None:
     """What to ask of a fault that is convicted: the number that it depends on."""
     edge = None if gentle else edge_scene(judgement, seed)
-    if edge is not None and _affordable(judgement.facts, left_s):
+    if edge is not None and _affordable(judgement, left_s):
         return edge
     return next_refinement(judgement, left_s - LINGER_S, seed=seed, gentle=gentle)
 
@@ -263,9 +269,11 @@ def _kept_by_a_box(judgement: Judgement) -> bool:
 
 def _certain(judgement: Judgement) -> bool:
     """Whether no other suspect is left, and nothing speaks against this one."""
-    top = judgement.top
-    missing = [n for n in top.suspect.suspect_class.needs if judgement.observed(n) is None]
-    return judgement.believed >= CONVICTION and not top.contradicted_by and not missing
+    top, suspect_class = judgement.top, judgement.top.suspect.suspect_class
+    either = suspect_class.needs_one_of
+    seen = all(judgement.observed(name) is not None for name in suspect_class.needs)
+    seen_one = not either or any(judgement.observed(name) is not None for name in either)
+    return judgement.believed >= CONVICTION and not top.contradicted_by and seen and seen_one
 
 
 def _convicted(judgement: Judgement) -> bool:
@@ -377,13 +385,7 @@ def _content_wanted(judgement: Judgement) -> bool:
     return len(sessions) >= 1 and all(s.failed is None for s in facts.sessions)
 
 
-def _affordable(facts: Facts, left_s: float) -> bool:
+def _affordable(judgement: Judgement, left_s: float) -> bool:
     """Whether one more copy of the victim, as long as those so far, fits what is left."""
-    lasted: dict[str, list[int]] = {}
-    for session in facts.sessions:
-        if session.scene.startswith("victim-"):
-            moments = lasted.setdefault(session.scene, [])
-            moments.extend(round_.exchange.begun_ns for round_ in session.rounds)
-            moments.extend(round_.exchange.ended_ns for round_ in session.rounds)
-    spans = [seconds_between(min(moments), max(moments)) for moments in lasted.values() if moments]
-    return not spans or sum(spans) / len(spans) + LINGER_S <= left_s
+    expected_s = copy_lasts_s(judgement.facts, judgement.deployment)
+    return expected_s is None or expected_s + LINGER_S <= left_s

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
+from exonerate.core.deployment.model import Deployment
+from exonerate.core.deployment.topology import probeable
 from exonerate.core.diagnosis.engine_rules import queue_proves
+from exonerate.core.diagnosis.facts import Facts, Round
 from exonerate.core.diagnosis.judgement import Judgement
+from exonerate.core.diagnosis.observables import victim_sessions
+from exonerate.core.diagnosis.special_scenes import ABORT_AFTER_S
 
 ABORT_QUESTION = ("saturated", "slot-leak", "cancel-not-propagated", "scheduler-stuck")
 BUSY = ("queueing", "stuck", "progressing")
@@ -53,3 +60,18 @@ def abort_wanted(judgement: Judgement) -> bool:
     )
     engines_busy = busy and judgement.top.suspect.suspect_class.slug in ABORT_QUESTION
     return engines_busy and not any(s.id.startswith("abort-") for s in judgement.facts.scenes)
+
+
+def nothing_to_leave(facts: Facts, deployment: Deployment) -> bool:
+    """Whether the engine's first token comes later than the moment at which an abort probe leaves.
+
+    Then leaving at the engine says nothing of what it gives back, and only the boxes are asked.
+    """
+    engine = [hop for hop in deployment.hops if probeable(hop)][-1:]
+    rounds = [r for s in victim_sessions(facts, engine) for r in s.rounds]
+    ended = [r for r in rounds if r.outcome != "unfinished"]
+    return bool(ended) and all(_token_s(r) > ABORT_AFTER_S for r in ended)
+
+
+def _token_s(round_: Round) -> float:
+    return math.inf if round_.exchange.first_token_ns is None else round_.wait_s

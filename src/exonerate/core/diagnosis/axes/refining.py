@@ -120,8 +120,8 @@ def _varied(
     inquiry = Inquiry(axis, hop)
     if (
         asked
-        or cost_s(facts, deployment, hop) > left_s
         or not applicable(deployment, facts, inquiry)
+        or cost_s(facts, deployment, inquiry) > left_s
     ):
         return None
     return axis_scene(deployment, facts, inquiry, seed, gentle=gentle)
