@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from exonerate.core.deployment.topology import before
 from exonerate.core.diagnosis.engine_rules import queue_proves
 from exonerate.core.diagnosis.judgement import Judgement
+from exonerate.core.diagnosis.misaddressed import ASKED_WRONGLY
 
 ABORT_QUESTION = ("saturated", "slot-leak", "cancel-not-propagated", "scheduler-stuck")
 BUSY = ("queueing", "stuck", "progressing")
@@ -22,6 +24,8 @@ def unasked(judgement: Judgement) -> bool:
     if judgement.top_is("request-refused") and judgement.times("error-said"):
         # A box that has taken an engine out for good reason says the same.
         return judgement.observed("spoken-by") is None or _engine_was_down(judgement)
+    if judgement.top_is("request-refused"):
+        return _refuses_whatever_it_is_asked(judgement)
     if judgement.top_is("stale-upstream-pool"):
         parted = judgement.observed("next-idle")
         return parted is not None and parted.value == "not-parted"
@@ -29,6 +33,18 @@ def unasked(judgement: Judgement) -> bool:
     return (
         judgement.top_is("retry-multiplication") and copies is None and not queue_proves(judgement)
     )
+
+
+def _refuses_whatever_it_is_asked(judgement: Judgement) -> bool:
+    """Whether nothing passes it, by a status that a wrong key, model or address gets as well.
+
+    That it refuses by size, content or framing shows in something else that it lets through.
+    """
+    passing = {h.name for h in before(judgement.deployment, judgement.top.suspect.hop)}
+    met = [r for s in judgement.facts.sessions if s.hop in passing for r in s.rounds]
+    if any(round_.outcome in ("ok", "slow") for round_ in met):
+        return False
+    return {round_.exchange.status for round_ in met} <= {None, *ASKED_WRONGLY}
 
 
 def _engine_was_down(judgement: Judgement) -> bool:
