@@ -31,15 +31,9 @@ INSTEAD = {
 }
 
 
-def located(at: str, answer: Answer, rest: Any = OK) -> Any:
+def located(at: str, answer: Answer) -> Any:
     """The verdict where one hop's address always answers so."""
-
-    def rule(asked: Asked) -> Answer:
-        if asked.hop == at:
-            return answer
-        return rest(asked) if callable(rest) else rest
-
-    return locate_in(World(rule), symptom="hang")
+    return locate_in(World(lambda a: answer if a.hop == at else OK), symptom="hang")
 
 
 @pytest.mark.parametrize("instead", INSTEAD)
@@ -64,10 +58,13 @@ def test_a_wrong_address_further_in_leaves_the_path_judged(instead: str) -> None
 def test_a_page_is_no_bypass() -> None:
     """A health page past a box answers at once, and shows nothing of the engine's own requests."""
     page = INSTEAD["answers 200 with JSON that is no completion"]
-    rest = lambda a: SILENT if a.on_connection == 3 else OK  # noqa: E731  # one line of a rule
-    answer = locate_in(
-        World(lambda a: page if a.hop in ("inner", "engine") else rest(a)), symptom="hang"
-    )
+
+    def rule(asked: Asked) -> Answer:
+        if asked.hop != "edge":
+            return page
+        return SILENT if asked.on_connection == 3 else OK
+
+    answer = locate_in(World(rule), symptom="hang")
     assert answer["faults"] == []
 
 
@@ -98,6 +95,18 @@ def test_who_refuses_all_that_we_ask_may_want_another_key_or_model(status: int) 
     )
     assert (answer["outcome"], answer["faults"]) == ("insufficient_evidence", [])
     assert answer["next"][0].startswith(f"`edge` answers {status} to all that it was asked")
+
+
+def test_who_refuses_the_victims_own_text_alone_is_named() -> None:
+    """All copies of the victim are refused; the same with plain words passes."""
+    deployment = World(lambda _: OK).deployment
+    victim = replace(deployment.victim, request="body.json")
+    world = World(
+        lambda a: Answer(status=403) if a.hop == "edge" and a.session.request.body_ref else OK,
+        deployment=replace(deployment, victim=victim),
+    )
+    answer: Any = locate_in(world, symptom="errors")
+    assert [(f["class"], f["hops"][0]) for f in answer["faults"]] == [("request-refused", "edge")]
 
 
 @pytest.mark.parametrize("status", [400, 403, 413])

@@ -235,9 +235,10 @@ def test_hops_in_the_wrong_order_are_doubted() -> None:
     assert order_doubtful(wrong, DEPLOYMENT)[0].startswith("`engine` fails where `edge`")
     assert order_doubtful(right, DEPLOYMENT) == []
     assert order_doubtful(apart, DEPLOYMENT) == []
-    good: tuple[str, Outcome, int | None] = ("engine", "ok", 200)
-    often = seen(*[("edge", "ok", 200)] * 8, *[good] * 2, *[("engine", "hang", None)] * 6)
-    seldom = seen(*[("edge", "ok", 200)] * 8, *[good] * 7, ("engine", "hang", None))
+    outside: list[tuple[str, Outcome, int | None]] = [("edge", "ok", 200)] * 8
+    good: list[tuple[str, Outcome, int | None]] = [("engine", "ok", 200)] * 7
+    bad: list[tuple[str, Outcome, int | None]] = [("engine", "hang", None)] * 6
+    often, seldom = seen(*outside, *good[:2], *bad), seen(*outside, *good, bad[0])
     assert order_doubtful(often, DEPLOYMENT)
     assert order_doubtful(seldom, DEPLOYMENT) == []
 

@@ -73,7 +73,12 @@ from exonerate.core.diagnosis.remaining import (
     without,
 )
 from exonerate.core.diagnosis.situations import operator_problem, restart_shown
-from exonerate.core.diagnosis.unasked import EXPLANATION_TIMES_MIN, abort_wanted, unasked
+from exonerate.core.diagnosis.unasked import (
+    EXPLANATION_TIMES_MIN,
+    abort_wanted,
+    refuses_whatever,
+    unasked,
+)
 from exonerate.core.instant import seconds_between
 from exonerate.core.json_types import JsonObject
 from exonerate.core.scene import Scene
@@ -173,6 +178,9 @@ def _next_scene(judgement: Judgement, left_s: float, *, seed: int, gentle: bool)
     walk = _repeating_walk(judgement, left_s, seed=seed, gentle=gentle)
     if walk is not None:
         return walk
+    passing = _what_passes(judgement, left_s, seed=seed, gentle=gentle)
+    if passing is not None:
+        return passing
     fresh_at, clocked = _fresh_session_at(judgement), _clocked(judgement)
     shape = next_shape(facts, deployment, fresh_at, gentle=gentle, clocked=clocked)
     return victim_scene(deployment, shape, seed)
@@ -191,6 +199,14 @@ def _repeating_walk(
     if min(through.times, past.times) < FLIPS_MIN - 1 or through.times < through.tries:
         return None
     return repeating_walk(judgement, left_s - LINGER_S, seed=seed, gentle=gentle)
+
+
+def _what_passes(judgement: Judgement, left_s: float, *, seed: int, gentle: bool) -> Scene | None:
+    """What a box may let through that has refused all so far: it is convicted only by that."""
+    refuses = judgement.top_is("request-refused") and refuses_whatever(judgement)
+    if not refuses or not _certain(judgement) or scenes_with_symptom(judgement) < 2:
+        return None
+    return next_refinement(judgement, left_s - LINGER_S, seed=seed, gentle=gentle)
 
 
 def _refinement(judgement: Judgement, left_s: float, *, seed: int, gentle: bool) -> Scene | None:

@@ -25,7 +25,7 @@ def unasked(judgement: Judgement) -> bool:
         # A box that has taken an engine out for good reason says the same.
         return judgement.observed("spoken-by") is None or _engine_was_down(judgement)
     if judgement.top_is("request-refused"):
-        return _refuses_whatever_it_is_asked(judgement)
+        return refuses_whatever(judgement)
     if judgement.top_is("stale-upstream-pool"):
         parted = judgement.observed("next-idle")
         return parted is not None and parted.value == "not-parted"
@@ -35,7 +35,7 @@ def unasked(judgement: Judgement) -> bool:
     )
 
 
-def _refuses_whatever_it_is_asked(judgement: Judgement) -> bool:
+def refuses_whatever(judgement: Judgement) -> bool:
     """Whether nothing passes it, by a status that a wrong key, model or address gets as well.
 
     That it refuses by size, content or framing shows in something else that it lets through.
