@@ -167,6 +167,8 @@ class World:
         default_factory=lambda: parse_deployment(PATH, path="test", folder="/")
     )
     sockets_visible: bool = True
+    processes_visible: bool = True
+    """Whether it may be seen which sockets are a hop's own."""
     log: Callable[[Exchange], LogEntry] | None = None
     """What the log of a hop says of each request that entered at it."""
     starved: float = 1.0
@@ -339,6 +341,8 @@ class World:
         while at_s < self.now_s:
             rows = self._rows(watch, at_s) if self.sockets_visible else None
             data: JsonObject = {"hop": watch.hop, "rows": rows}
+            if self.processes_visible and rows is not None and watch.hop != "engine":
+                data = {**data, "processes": [f"{watch.port}:1"]}
             found.append(Event(watch.name, int(at_s * NS), "sockets", data))
             at_s += watch.every_s
         return found
