@@ -73,6 +73,7 @@ from exonerate.core.diagnosis.remaining import (
     without,
 )
 from exonerate.core.diagnosis.situations import operator_problem, restart_shown
+from exonerate.core.diagnosis.surroundings import watching_packets
 from exonerate.core.diagnosis.unasked import EXPLANATION_TIMES_MIN, abort_wanted, unasked
 from exonerate.core.instant import seconds_between
 from exonerate.core.json_types import JsonObject
@@ -109,6 +110,7 @@ def decide(records: Sequence[Record], plugged: PluggedClasses = NOTHING_PLUGGED)
     deployment = deployment_from_json(start["deployment"])  # type: ignore[arg-type]  # written so
     seed, budget_s = int(str(start["seed"])), float(str(start["budget_s"]))
     gentle = bool(dict(start["options"]).get("gentle"))  # type: ignore[arg-type]  # an object
+    packets = bool(dict(start["options"]).get("packets"))  # type: ignore[arg-type]  # an object
     judgement = judge(records, deployment, plugged.classes)
     rules = plugged.rules(RULES)
     problem = operator_problem(judgement.facts, deployment)
@@ -125,7 +127,7 @@ def decide(records: Sequence[Record], plugged: PluggedClasses = NOTHING_PLUGGED)
     if scene is None and found:
         scene = _refinement(found[0], left_s, seed=seed, gentle=gentle)
     if scene is not None:
-        return scene
+        return watching_packets(scene, deployment) if packets else scene
     outcome = "fault" if found else _outcome(judgement, gentle=gentle) or "insufficient_evidence"
     return Verdict(job="locate", rules=rules, answer=locate_answer(judgement, outcome, found))
 

@@ -49,7 +49,10 @@ def by_source(observation: Observation | None, passages: Sequence[Passage]) -> O
     sources = sorted({p.source for p in passages} - {"sockets"})
     if observation is None or not sources:
         return observation
-    return replace(observation, text=f"by its {' and '.join(sources)}")
+    named = [
+        "packets on this host" if source == "packets" else f"its {source}" for source in sources
+    ]
+    return replace(observation, text=f"by {' and '.join(named)}")
 
 
 def ended_by_next(facts: Facts, session: Session, round_: Round, hop: Hop) -> bool:
