@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import Coroutine, Iterable, Iterator
+from ipaddress import ip_address
 from typing import Any, Protocol, TypeVar
 
 from exonerate.adapters.clock import StampClock
@@ -19,7 +21,7 @@ from exonerate.core.instant import NS_PER_S
 from exonerate.core.ports import Clock
 from exonerate.core.scene import Activity, WatchPackets
 from exonerate.core.wire.packets.connections import PacketTable
-from exonerate.core.wire.packets.filter import PORTS_MAX, packet_filter
+from exonerate.core.wire.packets.filter import ADDRESSES_MAX, PORTS_MAX, packet_filter
 from exonerate.core.wire.packets.seen import Capture, PacketConnection, capture_to_json
 from exonerate.core.wire.packets.segment import read_packet
 from exonerate.errors import ExonerateError
@@ -47,9 +49,12 @@ CONNECTIONS_TOLD_MAX = 400
 class StandingCapture:
     """A capture that runs from the first scene to the last, and the performer that tells of it."""
 
-    def __init__(self, ring: Packets, ports: Iterable[int], clock: Clock) -> None:
+    def __init__(
+        self, ring: Packets, ports: Iterable[int], clock: Clock, *, addresses: Iterable[str] = ()
+    ) -> None:
         self._ring = ring
-        self._table = PacketTable(ports)
+        self._addresses = tuple(addresses)
+        self._table = PacketTable(ports, map(_packed, self._addresses))
         self._clock = clock
         self._stamps = StampClock()
 
@@ -90,6 +95,7 @@ class StandingCapture:
             dropped=self._ring.count_dropped() - dropped,
             left_out=max(0, len(seen) - CONNECTIONS_TOLD_MAX) + self._table.forgotten - forgotten,
             clock_steps=self._stamps.steps,
+            addresses=self._addresses,
             connections=tuple(seen[:CONNECTIONS_TOLD_MAX]),
         )
 
@@ -108,22 +114,38 @@ class StandingCapture:
                 at_ns = self._stamps.monotonic_ns(captured.wall_ns)
                 self._table.take(packet, at_ns, captured.vantage)
 
+    def look(self, lasting_s: float) -> Capture:
+        """What comes within this time; for whoever has no loop to read in."""
+        begun_ns = self._clock.now()
+        counted = (self._table.packets, self._ring.count_dropped(), self._table.forgotten)
+        time.sleep(lasting_s)
+        self._take(LAST_LOOK_MAX)
+        return self._capture(begun_ns, counted)
+
 
 @contextlib.contextmanager
-def open_capture(ports: Iterable[int], clock: Clock) -> Iterator[StandingCapture]:
-    """Begin to capture what goes to and comes from these ports, until leaving.
+def open_capture(
+    ports: Iterable[int], clock: Clock, *, addresses: Iterable[str] = ()
+) -> Iterator[StandingCapture]:
+    """Begin to capture what goes to and comes from these ports, or addresses, until leaving.
 
     Raises:
         ExonerateError: this process may not, or there are too many ports.
     """
     wanted = frozenset(ports)
+    watched = sorted(set(addresses))[:ADDRESSES_MAX]
     if len(wanted) > PORTS_MAX:
         raise ExonerateError(
             f"packets of {len(wanted)} ports cannot be captured, only of {PORTS_MAX}",
             "leave `--packets` out",
         )
-    with contextlib.closing(PacketRing(packet_filter(wanted))) as ring:
-        yield StandingCapture(ring, wanted, clock)
+    program = packet_filter(wanted, [_packed(address) for address in watched])
+    with contextlib.closing(PacketRing(program)) as ring:
+        yield StandingCapture(ring, wanted, clock, addresses=watched)
+
+
+def _packed(address: str) -> bytes:
+    return ip_address(address).packed
 
 
 def _dearest(connection: PacketConnection) -> tuple[bool, int]:

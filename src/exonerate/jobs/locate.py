@@ -35,7 +35,6 @@ class LocateRequest:
     symptom: str | None = None
     gentle: bool = False
     packets: bool = False
-    """Watch packets as well; the player must know how (`WatchPackets`)."""
     plugged: PluggedClasses = NOTHING_PLUGGED
 
 

@@ -6,9 +6,11 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.core.diagnosis.test_logged import DEPLOYMENT, EDGE, NS, OURS, PLAN, ROUND
+from tests.core.diagnosis.test_logged import NS, OURS, PLAN, ROUND
+from tests.support.world import PATH
 
 from exonerate.core.deployment.model import Deployment
+from exonerate.core.deployment.parse import parse_deployment
 from exonerate.core.diagnosis.beside import read_beside
 from exonerate.core.diagnosis.captured import (
     broke_off_in_packets,
@@ -29,6 +31,10 @@ from exonerate.core.wire.packets.seen import (
     capture_to_json,
 )
 
+DEPLOYMENT = parse_deployment(
+    PATH.replace("127.0.0.1:8080", "10.0.0.5:8080"), path="test", folder="/"
+)
+EDGE = DEPLOYMENT.hops[0]
 OTHER = "exonerate-00000000000000bb"
 GOOD = Round(
     replace(ROUND.exchange, request_id=OTHER, given_up="no", begun_ns=NS // 2, ended_ns=NS // 2),
@@ -44,15 +50,16 @@ EARLIER = replace(SENT, begun_ns=NS // 2, sent_ns=NS // 2, ids=(OTHER,), end_see
 def connection(*turns: Turn, **more: Any) -> PacketConnection:
     """A connection of the edge to the hop behind it."""
     usual: dict[str, Any] = {
-        "client_port": 7000, "server": "127.0.0.1", "server_port": 8081, "near": True,
-        "first_ns": 1, "last_ns": 3 * NS, "opened_ns": 1, "answered_ns": 2,
+        "client": "10.0.0.5", "client_port": 7000, "server": "127.0.0.1", "server_port": 8081,
+        "near": True, "first_ns": 1, "last_ns": 3 * NS, "opened_ns": 1, "answered_ns": 2,
     }  # fmt: skip
     return PacketConnection(**{**usual, **more}, turns=turns)
 
 
 def facts(*connections: PacketConnection, **more: Any) -> Facts:
     """Facts with the session, and one capture of all of it."""
-    capture = Capture(since_ns=0, until_ns=4 * NS, connections=connections, **more)
+    usual: dict[str, Any] = {"since_ns": 0, "until_ns": 4 * NS, "addresses": ("10.0.0.5",)}
+    capture = Capture(**{**usual, **more}, connections=connections)
     event = Event("packets", 4 * NS, "packets", capture_to_json(capture))
     return Facts(
         scenes=(), sessions=(SESSION,), counters=(), sockets={}, own_ports=frozenset({5001}),
@@ -97,12 +104,18 @@ def test_a_request_that_did_not_pass_where_another_did_was_kept() -> None:
         facts(connection(EARLIER, replace(SENT, ids=()))),
         facts(connection(EARLIER), connection(opened_ns=2 * NS, answered_ns=None)),
         facts(connection(EARLIER, client_port=5001)),
+        facts(connection(EARLIER, client="10.0.0.9")),
+        facts(connection(EARLIER), addresses=()),
+        facts(connection(EARLIER), connection(replace(SENT, ids=()), server_port=9999)),
+        facts(connection(EARLIER), connection(server_port=9999, opened_ns=NS, answered_ns=None)),
     ],
     ids=[
         "none of ours was ever seen to pass", "packets were dropped", "connections were left out",
         "the clock was set", "a router or a cable lies before the place", "requests were left out",
         "a request passed that cannot be recognised", "a connection was tried that nobody took",
-        "what passed was sent by this tool itself",
+        "what passed was sent by this tool itself", "another box sent it",
+        "the rest of what it sends is not seen", "it asked a stranger",
+        "it tried to reach a stranger",
     ],
 )  # fmt: skip
 def test_absence_is_not_claimed_where_it_could_be_wrong(seen: Facts) -> None:
@@ -112,9 +125,13 @@ def test_absence_is_not_claimed_where_it_could_be_wrong(seen: Facts) -> None:
 
 def test_a_capture_that_began_later_does_not_show_absence() -> None:
     """What came before it may have passed."""
-    late = Capture(since_ns=NS + 5, until_ns=4 * NS, connections=(connection(EARLIER),))
-    event = Event("packets", 4 * NS, "packets", capture_to_json(late))
-    assert passed(replace(facts(), beside=read_beside([event]))) is None
+    assert passed(facts(connection(EARLIER), since_ns=NS + 5)) is None
+
+
+def test_a_request_that_went_to_a_stranger_is_elsewhere() -> None:
+    """Somebody whom the deployment file does not name."""
+    seen = facts(connection(SENT, server="10.0.0.77", server_port=9999))
+    assert passed(seen) == Passage("yes", 1, elsewhere=True, source="packets")
 
 
 def test_hops_that_share_a_port_are_told_apart_by_address() -> None:

@@ -2,19 +2,24 @@
 
 A request that carries its id is recognised wherever it passes, so that others under way at the same
 time do not disturb. That a request did *not* pass says something only where requests of ours that
-entered the same hop were seen to pass to each next hop, where they leave its own kernel, and where
-nothing was missed: no packet dropped, no request unrecognised, no connection that nobody answered.
+entered the same hop were seen to pass to each next hop, where they leave its own kernel, where
+nothing else that the hop sends stays unseen, and where nothing was missed: no packet dropped, no
+request unrecognised, no connection that nobody answered.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from ipaddress import ip_address
-from urllib.parse import urlsplit
 
 from exonerate.core.deployment.model import Deployment, Hop
-from exonerate.core.deployment.topology import before, hop_port, is_engine, next_hops
+from exonerate.core.deployment.topology import (
+    before,
+    hop_address,
+    hop_port,
+    is_engine,
+    next_hops,
+)
 from exonerate.core.diagnosis.carried import (
     AFTERMATH_NS,
     REQUEST_BYTES_FRACTION,
@@ -37,21 +42,28 @@ def captured_passage(
     """What became of one request at a hop, by packets on their way to its next hops."""
     if is_engine(hop) or not facts.beside.captures:
         return None
-    ways = [_Way(facts, other, deployment) for other in next_hops(deployment, hop.name)]
+    ways = _ways(facts, hop, deployment)
     carried = [turn for way in ways for _, turn in way.carrying(round_)]
     if carried:
         answered = any(turn.answer_acked for turn in carried)
         return Passage("answered" if answered else "yes", len(carried), source=SOURCE)
+    strange = _Strangers(facts, hop, deployment)
+    elsewhere = strange.carrying(round_)
+    if elsewhere:
+        answered = any(turn.answer_acked for turn in elsewhere)
+        left = "answered" if answered else "yes"
+        return Passage(left, len(elsewhere), elsewhere=True, source=SOURCE)
     entered = {other.name for other in before(deployment, hop.name)}
     rounds = [r for s in facts.sessions if s.hop in entered for r in s.rounds if r is not round_]
-    kept = ways and _watched(round_) and all(way.nothing_passed(round_, rounds) for way in ways)
+    if not ways or not _watched(round_) or not strange.nothing_passed(round_):
+        return None
+    kept = all(way.nothing_passed(round_, rounds) for way in ways)
     return Passage("no", source=SOURCE) if kept else None
 
 
 def broke_off_in_packets(facts: Facts, round_: Round, hop: Hop, deployment: Deployment) -> bool:
     """Whether the next hop ended the connection of this request first, its answer unfinished."""
-    for other in next_hops(deployment, hop.name):
-        way = _Way(facts, other, deployment)
+    for way in _ways(facts, hop, deployment):
         for connection, turn in way.carrying(round_):
             end = next(iter(connection.ends), None)
             if end is None or end.who != "server" or end.at_ns < turn.begun_ns:
@@ -71,7 +83,7 @@ def onward_in_packets(
     round_ = session.waiting
     if round_ is None or round_.outcome != "hang" or is_engine(hop):
         return None
-    ways = [_Way(facts, other, deployment) for other in next_hops(deployment, hop.name)]
+    ways = _ways(facts, hop, deployment)
     turns = [turn for way in ways for _, turn in way.carrying(round_)]
     if any(turn.unanswered >= AGAIN_MIN for turn in turns):
         return "unacked"
@@ -87,8 +99,8 @@ def held_in_packets(facts: Facts, session: Session, hop: Hop, deployment: Deploy
     values = [
         held
         for round_ in session.rounds
-        for other in next_hops(deployment, hop.name)
-        for _, turn in _Way(facts, other, deployment).carrying(round_)
+        for way in _ways(facts, hop, deployment)
+        for _, turn in way.carrying(round_)
         if (held := _held(round_, turn)) is not None
     ]
     return None if not values else "yes" if values.count("yes") * 2 > len(values) else "no"
@@ -115,6 +127,8 @@ class _Way:
     facts: Facts
     hop: Hop
     deployment: Deployment
+    sender: str | None = None
+    """The address of the hop before it."""
 
     def carrying(self, round_: Round) -> list[tuple[PacketConnection, Turn]]:
         """Where this request passed, by its id."""
@@ -127,33 +141,22 @@ class _Way:
         captures = [c for c in self.facts.beside.captures if c.covers(begun, until)]
         if not captures or not all(c.whole for c in captures):
             return False
-        least = REQUEST_BYTES_FRACTION * round_.exchange.request_bytes
-        unknown = any(
-            begun <= turn.begun_ns <= until and not turn.ids and turn.request_bytes >= least
-            for _, turn in self._turns(begun)
-        )
-        if unknown or any(c.turns_left_out for c in self._connections(begun)):
-            return False
-        return not self._unanswered_during(round_) and self._in_sight(others)
+        return _quiet(round_, self._connections(begun)) and self._in_sight(others)
 
     def opened_during(self, round_: Round) -> Iterator[PacketConnection]:
         """Connections that were begun while the round lasted."""
-        begun, ended = round_.exchange.begun_ns, round_.exchange.ended_ns
-        for connection in self._connections(begun):
-            if connection.opened_ns is not None and begun <= connection.opened_ns <= ended:
+        for connection in self._connections(round_.exchange.begun_ns):
+            if _opened_during(round_, connection):
                 yield connection
 
     def shows_ends(self) -> bool:
         """Whether answers that this hop ends are seen to end."""
         return any(turn.end_seen for _, turn in self._turns(0))
 
-    def _unanswered_during(self, round_: Round) -> bool:
-        return any(c.answered_ns is None for c in self.opened_during(round_))
-
     def _in_sight(self, others: Sequence[Round]) -> bool:
         """Whether other requests of ours passed here, seen where they left the hop's kernel."""
         passed = [connection for round_ in others for connection, _ in self.carrying(round_)]
-        return bool(passed) and all(connection.near for connection in passed)
+        return bool(passed) and all(c.near and c.client == self.sender for c in passed)
 
     def _turns(self, since_ns: int) -> Iterator[tuple[PacketConnection, Turn]]:
         for connection in self._connections(since_ns):
@@ -171,16 +174,67 @@ class _Way:
         return not ours and _leads_to(connection, self.hop, self.deployment)
 
 
+def _ways(facts: Facts, hop: Hop, deployment: Deployment) -> list[_Way]:
+    """From the hop to each next one."""
+    nexts = next_hops(deployment, hop.name)
+    return [_Way(facts, other, deployment, hop_address(hop)) for other in nexts]
+
+
+@dataclass(frozen=True, slots=True)
+class _Strangers:
+    """The connections of a hop to whatever is no hop of the deployment."""
+
+    facts: Facts
+    hop: Hop
+    deployment: Deployment
+
+    def carrying(self, round_: Round) -> list[Turn]:
+        """Where this request passed, by its id."""
+        passed = self.facts.beside.passed.get(round_.exchange.request_id, ())
+        return [turn for connection, turn in passed if self._is_strange(connection)]
+
+    def nothing_passed(self, round_: Round) -> bool:
+        """Whether everything that the hop sent would have been seen, and no such request was."""
+        address, begun = hop_address(self.hop), round_.exchange.begun_ns
+        late = [c for c in self.facts.beside.captures if c.until_ns >= begun]
+        if address is None or not all(address in capture.addresses for capture in late):
+            return False
+        seen = (connection for capture in late for connection in capture.connections)
+        return _quiet(round_, filter(self._is_strange, seen))
+
+    def _is_strange(self, connection: PacketConnection) -> bool:
+        if connection.client is None or connection.client != hop_address(self.hop):
+            return False
+        return not any(_leads_to(connection, h, self.deployment) for h in self.deployment.hops)
+
+
+def _quiet(round_: Round, connections: Iterable[PacketConnection]) -> bool:
+    """Whether no request that cannot be recognised was begun, or tried, while the round lasted."""
+    begun, until = round_.exchange.begun_ns, round_.exchange.ended_ns
+    least = REQUEST_BYTES_FRACTION * round_.exchange.request_bytes
+    for connection in connections:
+        tried = _opened_during(round_, connection) and connection.answered_ns is None
+        unknown = any(
+            begun <= turn.begun_ns <= until and not turn.ids and turn.request_bytes >= least
+            for turn in connection.turns
+        )
+        if tried or unknown or connection.turns_left_out:
+            return False
+    return True
+
+
+def _opened_during(round_: Round, connection: PacketConnection) -> bool:
+    opened, exchange = connection.opened_ns, round_.exchange
+    return opened is not None and exchange.begun_ns <= opened <= exchange.ended_ns
+
+
 def _leads_to(connection: PacketConnection, hop: Hop, deployment: Deployment) -> bool:
     """Whether its server is this hop: by its port, and by its address where others share that."""
     if connection.server_port != hop_port(hop):
         return False
     if sum(hop_port(other) == hop_port(hop) for other in deployment.hops) == 1:
         return True
-    try:
-        return ip_address(urlsplit(hop.url).hostname or "") == ip_address(connection.server)
-    except ValueError:
-        return False
+    return hop_address(hop) == connection.server
 
 
 def _watched(round_: Round) -> bool:

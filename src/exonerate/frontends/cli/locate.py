@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import secrets
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
-from exonerate.adapters.packet_capture import StandingCapture, open_capture
+from exonerate.adapters.packet_capture import StandingCapture
 from exonerate.adapters.player import Performer
 from exonerate.adapters.plugins import plugged_suspects
 from exonerate.adapters.standing_tap import StandingTaps
@@ -20,15 +19,14 @@ from exonerate.compose import (
     live_values,
     required_deployment,
     standing_taps,
-    system_clock,
 )
 from exonerate.core.case.answers import objects_in
 from exonerate.core.deployment.model import Deployment
-from exonerate.core.deployment.topology import hop_port
 from exonerate.core.json_types import JsonObject
 from exonerate.core.scene import Activity, Tap, WatchPackets
 from exonerate.errors import ExonerateError
 from exonerate.frontends.cli import exit_status
+from exonerate.frontends.cli.capturing import capture_of
 from exonerate.frontends.cli.case_options import CaseOptions, case_options, case_to_write
 from exonerate.frontends.cli.duration import Duration
 from exonerate.frontends.cli.interrupts import run_async
@@ -141,19 +139,15 @@ def _run(
     deployment: Deployment, where: CaseOptions, options: _Options, victim: VictimOptions
 ) -> JsonObject:
     if victim.program is not None:
-        asked = Asked(options.seed, options.budget_s, options.symptom, options.gentle)
+        asked = Asked(
+            options.seed, options.budget_s, options.symptom, options.gentle, options.packets
+        )
         return run_observed(deployment, where, victim, asked, quiet=options.as_json)
-    with standing_taps(deployment) as taps, _capture(deployment, options) as capture:
+    with (
+        standing_taps(deployment) as taps,
+        capture_of(deployment, wanted=options.packets) as capture,
+    ):
         return _located(deployment, where, options, taps, capture)
-
-
-def _capture(
-    deployment: Deployment, options: _Options
-) -> AbstractContextManager[StandingCapture | None]:
-    """Packets to and from the ports of the hops, where they are asked for."""
-    if not options.packets:
-        return nullcontext()
-    return open_capture((hop_port(hop) for hop in deployment.hops), system_clock())
 
 
 def _located(

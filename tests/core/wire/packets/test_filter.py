@@ -1,6 +1,7 @@
 """The filter's program, run here as the kernel would run it."""
 
 from collections.abc import Sequence
+from ipaddress import ip_address
 
 import pytest
 from hypothesis import given
@@ -17,6 +18,7 @@ from exonerate.core.wire.packets.filter import (
     LOAD_HALF_INDEXED,
     LOAD_HEADER_LENGTH,
     LOAD_INDEX,
+    LOAD_WORD,
     PORTS_MAX,
     RETURN,
     SNAP_BYTES,
@@ -31,13 +33,14 @@ def kept(program: Sequence[Instruction], packet: bytes) -> int:
     while True:
         code, true, false, operand = program[at]
         place = operand + (index if code == LOAD_HALF_INDEXED else 0)
-        width = 2 if code in (LOAD_HALF, LOAD_HALF_INDEXED) else 1
-        loads = code in (LOAD_HALF, LOAD_HALF_INDEXED, LOAD_BYTE, LOAD_HEADER_LENGTH)
+        width = {LOAD_WORD: 4, LOAD_BYTE: 1, LOAD_HEADER_LENGTH: 1}.get(code, 2)
+        reads = (LOAD_WORD, LOAD_HALF, LOAD_HALF_INDEXED, LOAD_BYTE)
+        loads = code in (*reads, LOAD_HEADER_LENGTH)
         if loads and place + width > len(packet):
             return 0
         at += 1
         match code:
-            case _ if code in (LOAD_HALF, LOAD_HALF_INDEXED, LOAD_BYTE):
+            case _ if code in reads:
                 value = int.from_bytes(packet[place : place + width])
             case _ if code == LOAD_HEADER_LENGTH:
                 index = (packet[operand] & 15) * 4
@@ -65,6 +68,17 @@ def test_packets_of_the_ports_pass_in_both_directions_and_others_do_not(host: st
         assert kept(program, packet) == (SNAP_BYTES if passes else 0)
 
 
+@pytest.mark.parametrize("host", ["10.0.0.2", "fd00::2"])
+def test_whatever_an_address_sends_and_gets_passes(host: str) -> None:
+    """At any port; others of the same network do not."""
+    near = host[:-1] + "3"
+    program = packet_filter([8000], [ip_address("10.0.0.2").packed, ip_address("fd00::2").packed])
+    for source, target, passes in ((host, near, True), (near, host, True), (near, near, False)):
+        packet = tcp((source, 40000), (target, 9999))
+        assert kept(program, packet) == (SNAP_BYTES if passes else 0)
+    assert kept(program, tcp((near, 40000), (near, 8000))) == SNAP_BYTES
+
+
 def test_datagrams_and_later_fragments_stay_out() -> None:
     """They have no TCP ports."""
     program = packet_filter([8000])
@@ -85,6 +99,8 @@ def test_no_jump_of_the_longest_program_is_too_far() -> None:
     """An offset has eight bits."""
     program = packet_filter(range(1000, 1000 + PORTS_MAX))
     assert all(0 <= jump <= 255 for _, true, false, _ in program for jump in (true, false))
+    both = [bytes([n]) * size for n in range(1, 51) for size in (4, 16)]
+    assert len(packet_filter(range(1, 101), both)) <= 4096
     last = tcp(("10.0.0.2", 5), ("10.0.0.3", 999 + PORTS_MAX))
     assert kept(program, last) == SNAP_BYTES
 

@@ -153,12 +153,13 @@ class _Connection:
             self._ended("client" if upwards else "server", segment.flags, at_ns)
         self._note_silence()
 
-    def told(self, since_ns: int) -> PacketConnection:
+    def told(self, since_ns: int, addresses: frozenset[bytes]) -> PacketConnection:
         """What it is by now, with the turns of which something came since then."""
         lost, self.turns_lost, self.told_ns = self.turns_lost, 0, self.last_ns
         vantage = self.up.vantage
         return PacketConnection(
             client_port=self.key[1],
+            client=str(ipaddress.ip_address(self.key[0])) if self.key[0] in addresses else None,
             server=str(ipaddress.ip_address(self.key[2])),
             server_port=self.key[3],
             near=vantage is not None and vantage.near and self.hops_left in INITIAL_HOPS,
@@ -266,11 +267,19 @@ class PacketTable:
 
     Args:
         ports: the ports at which servers listen.
+        addresses: clients whose connections count whatever the port.
         connections_max: how many connections are kept.
     """
 
-    def __init__(self, ports: Iterable[int], *, connections_max: int = CONNECTIONS_MAX) -> None:
+    def __init__(
+        self,
+        ports: Iterable[int],
+        addresses: Iterable[bytes] = (),
+        *,
+        connections_max: int = CONNECTIONS_MAX,
+    ) -> None:
         self._ports = frozenset(ports)
+        self._addresses = frozenset(addresses)
         self._connections_max = connections_max
         self._live: dict[Key, _Connection] = {}
         self._over: deque[_Connection] = deque(maxlen=connections_max)
@@ -301,7 +310,7 @@ class PacketTable:
         """Every connection of which a packet came since then, with what it did since then."""
         for connection in (*self._over, *self._live.values()):
             if connection.last_ns >= since_ns:
-                yield connection.told(since_ns)
+                yield connection.told(since_ns, self._addresses)
 
     def _place(self, segment: Segment) -> tuple[Key | None, bool]:
         """The connection that a segment belongs to, and whether its client sent it."""
@@ -311,14 +320,16 @@ class PacketTable:
             return up, True
         if down in self._live or down in self._translated:
             return down, False
-        to, of = segment.target_port in self._ports, segment.source_port in self._ports
-        if to and of and not segment.flags & SYN:
-            return None, False
-        if segment.flags & SYN and segment.flags & ACK:
-            return (down, False) if of else (None, False)
-        if to:
-            return up, True
-        return (down, False) if of else (None, False)
+        if segment.flags & SYN:
+            upwards = not segment.flags & ACK
+        else:
+            to, of = segment.target_port in self._ports, segment.source_port in self._ports
+            if not to and not of:
+                to, of = segment.source in self._addresses, segment.target in self._addresses
+            if to == of:
+                return None, False
+            upwards = to
+        return (up, True) if upwards else (down, False)
 
     def _opening(self, segment: Segment, key: Key, at_ns: int) -> None:
         """A SYN: of another connection on the same four, or of one that was seen a moment ago."""

@@ -73,6 +73,8 @@ class PacketConnection:
     last_ns: int
     opened_ns: int | None = None
     """Its first SYN; None where the connection is older than the capture."""
+    client: str | None = None
+    """Its client's address, where that is one of a hop; nobody else's is kept."""
     answered_ns: int | None = None
     """The SYN was answered."""
     syn_again: int = 0
@@ -100,6 +102,8 @@ class Capture:
     dropped: int = 0
     left_out: int = 0
     clock_steps: int = 0
+    addresses: tuple[str, ...] = ()
+    """Of these everything was looked at, whatever the port."""
     connections: tuple[PacketConnection, ...] = ()
 
     def covers(self, begun_ns: int, ended_ns: int) -> bool:
@@ -115,7 +119,13 @@ class Capture:
 def capture_to_json(capture: Capture) -> JsonObject:
     """As a JSON object; what has its usual value is left out of connections and turns."""
     return {
-        **{f.name: getattr(capture, f.name) for f in fields(Capture) if f.name != "connections"},
+        "since_ns": capture.since_ns,
+        "until_ns": capture.until_ns,
+        "packets": capture.packets,
+        "dropped": capture.dropped,
+        "left_out": capture.left_out,
+        "clock_steps": capture.clock_steps,
+        "addresses": list(capture.addresses),
         "connections": [_sparse(connection) for connection in capture.connections],
     }
 
@@ -124,6 +134,7 @@ def capture_from_json(value: JsonObject) -> Capture:
     """The capture again; fields that a later version added are ignored."""
     taken = _known(Capture, value)
     taken["connections"] = tuple(map(_connection, _items(value.get("connections"))))
+    taken["addresses"] = tuple(_items(value.get("addresses")))
     return Capture(**taken)
 
 
