@@ -22,14 +22,9 @@ def test_only_addresses_of_other_hosts_are_watched_whole() -> None:
 
 
 def test_nothing_is_captured_that_was_not_asked_for() -> None:
-    """And what is asked for is had, or refused in words."""
+    """And more than a filter can hold is refused before anything is."""
     with capture_of(DEPLOYMENT, wanted=False) as capture:
         assert capture is None
-    try:
-        with capture_of(DEPLOYMENT, wanted=True) as capture:
-            assert capture is not None
-    except ExonerateError as error:
-        assert "CAP_NET_RAW" in error.problem
     hops = [replace(DEPLOYMENT.hops[0], url=f"http://h:{port}") for port in range(1, 102)]
     with (
         pytest.raises(ExonerateError, match="101 ports"),
