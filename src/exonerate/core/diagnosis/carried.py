@@ -96,13 +96,15 @@ def _ways_end_here(facts: Facts, hop: Hop, deployment: Deployment) -> bool:
 def _is_here(facts: Facts, hop: Hop) -> bool:
     """Whether this host showed the hop's own end of a connection; of ours, where we made any."""
     ours = facts.own_ports if probeable(hop) else None
+    samples = (s for (_, name), seen in facts.sockets.items() if name == hop.name for s in seen)
+    # Readings in which nothing had changed share their rows.
+    different = {id(sample.rows): sample.rows or () for sample in samples}
     return any(
         row["local_port"] == hop_port(hop)
         and not row.get("up")
         and (ours is None or number_of(row["peer_port"]) in ours)
-        for (_, name), samples in facts.sockets.items()
-        for sample in (samples if name == hop.name else ())
-        for row in sample.rows or ()
+        for rows in different.values()
+        for row in rows
     )
 
 
