@@ -76,6 +76,7 @@ from exonerate.core.diagnosis.special_scenes import (
     abort_scene,
     content_scene,
 )
+from exonerate.core.diagnosis.surroundings import watching_packets
 from exonerate.core.diagnosis.unasked import (
     EXPLANATION_TIMES_MIN,
     abort_wanted,
@@ -114,6 +115,7 @@ def decide(records: Sequence[Record], plugged: PluggedClasses = NOTHING_PLUGGED)
     deployment = deployment_from_json(start["deployment"])  # type: ignore[arg-type]  # written so
     seed, budget_s = int(str(start["seed"])), float(str(start["budget_s"]))
     gentle = bool(dict(start["options"]).get("gentle"))  # type: ignore[arg-type]  # an object
+    packets = bool(dict(start["options"]).get("packets"))  # type: ignore[arg-type]  # an object
     judgement = judge(records, deployment, plugged.classes)
     rules = plugged.rules(RULES)
     problem = operator_problem(judgement.facts, deployment)
@@ -130,7 +132,7 @@ def decide(records: Sequence[Record], plugged: PluggedClasses = NOTHING_PLUGGED)
     if scene is None and found:
         scene = _refinement(found[0], left_s, seed=seed, gentle=gentle)
     if scene is not None:
-        return scene
+        return watching_packets(scene, deployment) if packets else scene
     outcome = "fault" if found else _outcome(judgement, gentle=gentle) or "insufficient_evidence"
     return Verdict(job="locate", rules=rules, answer=locate_answer(judgement, outcome, found))
 

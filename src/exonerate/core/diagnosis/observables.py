@@ -12,6 +12,7 @@ from exonerate.core.deployment.topology import before, beyond, is_engine, probea
 from exonerate.core.diagnosis.aborts import aborts
 from exonerate.core.diagnosis.aside import fresh_session, meanwhile, small_meanwhile
 from exonerate.core.diagnosis.between import held_at_tap
+from exonerate.core.diagnosis.captured import held_in_packets, onward_in_packets
 from exonerate.core.diagnosis.carried import (
     answer_held,
     copies_at_engines,
@@ -202,7 +203,10 @@ def _of_the_way(
     own = [delivered(facts, s) for s in failed if s.hop == hop.name]
     passing = [] if is_engine(hop) else failed
     lost = [answer_lost(facts, s, deployment) for s in failed if s.hop == hop.name]
-    onward = [onward_delivered(facts, s, hop, deployment) for s in passing]
+    onward = [
+        onward_delivered(facts, s, hop, deployment) or onward_in_packets(facts, s, hop, deployment)
+        for s in passing
+    ]
     pools = [pool_state(facts, s, hop, deployment) for s in passing]
     return [
         _tally(hop.name, "delivered", [value for value in own if value]),
@@ -312,7 +316,9 @@ def _answer_held(
 ) -> Observation | None:
     bursts = [s for s in sessions if s.failed is None]
     seen = [
-        answer_held(facts, session, hop, deployment) or held_at_tap(facts, session, hop, deployment)
+        answer_held(facts, session, hop, deployment)
+        or held_at_tap(facts, session, hop, deployment)
+        or held_in_packets(facts, session, hop, deployment)
         for session in bursts
     ]
     return _tally(hop.name, "answer-held", [value for value in seen if value])

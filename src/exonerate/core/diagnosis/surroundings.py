@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from urllib.parse import urlsplit
 
 from exonerate.core.deployment.model import Deployment
-from exonerate.core.deployment.topology import is_engine
+from exonerate.core.deployment.topology import hop_port, is_engine
 from exonerate.core.diagnosis.beside import ERROR_LOG, HEALTH, SETTINGS, TAP
-from exonerate.core.scene import Activity, ReadLog, SampleMetrics, Tap
+from exonerate.core.scene import Activity, ReadLog, SampleMetrics, Scene, Tap, WatchPackets
 
 DEEP_HEALTH: Mapping[str, str] = {
     "sglang": "/health_generate",
@@ -40,6 +41,12 @@ def watches(deployment: Deployment, *, gentle: bool = False) -> tuple[Activity, 
         *_health(deployment, gentle=gentle),
         *_settings(deployment),
     )
+
+
+def watching_packets(scene: Scene, deployment: Deployment) -> Scene:
+    """The scene with a look at every packet between the hops, as long as it lasts."""
+    ports = tuple(dict.fromkeys(hop_port(hop) for hop in deployment.hops))
+    return replace(scene, activities=(WatchPackets(name="packets", ports=ports), *scene.activities))
 
 
 def health_urls(deployment: Deployment, *, gentle: bool = False) -> Mapping[str, str]:

@@ -11,6 +11,7 @@ from exonerate.core.diagnosis.axes.covered import unvaried
 from exonerate.core.diagnosis.axes.registry import axis_of
 from exonerate.core.diagnosis.axes.walks import repeats_in_walks
 from exonerate.core.diagnosis.between import unused_taps
+from exonerate.core.diagnosis.captured import missed_packets
 from exonerate.core.diagnosis.details import settings_of
 from exonerate.core.diagnosis.facts import Facts, no_common_language
 from exonerate.core.diagnosis.judgement import Judgement
@@ -242,6 +243,7 @@ def not_examined(facts: Facts, deployment: Deployment) -> list[str]:
     )
     blind = {hop for (_, hop), seen in facts.sockets.items() if any(s.rows is None for s in seen)}
     missing.extend(f"sockets towards `{name}`: not permitted here" for name in sorted(blind))
+    missing.extend(missed_packets(facts))
     missing.extend(unread_logs(facts))
     missing.extend(unheard_watchdogs(facts, deployment))
     missing.extend(unused_taps(facts, deployment))
