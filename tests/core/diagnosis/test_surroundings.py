@@ -10,7 +10,7 @@ from exonerate.core.diagnosis.surroundings import (
     taps,
     watches,
 )
-from exonerate.core.scene import ReadLog, SampleMetrics
+from exonerate.core.scene import ReadLog, SampleMetrics, WatchGpus
 
 LOGS = 'role = "proxy"\nkind = "nginx"\nlog = "access.log"\nerror_log = "/var/log/error.log"'
 
@@ -79,3 +79,11 @@ def test_an_engine_whose_log_is_read_is_asked_when_its_watchdog_speaks() -> None
     assert asked == [[], [("http://127.0.0.1:8000/server_info", 1)], []]
     (log,) = [one for one in watches(deployment) if isinstance(one, ReadLog)]
     assert log.engine
+
+
+def test_gpus_are_watched_where_an_engine_runs_on_this_host() -> None:
+    """Those of other hosts are out of reach."""
+    here = parse_deployment(PATH, path="t", folder="/")
+    assert [one.name for one in watches(here) if isinstance(one, WatchGpus)] == ["gpus"]
+    away = parse_deployment(PATH.replace("127.0.0.1:8000", "10.0.0.7:8000"), path="t", folder="/")
+    assert not [one for one in watches(away) if isinstance(one, WatchGpus)]
