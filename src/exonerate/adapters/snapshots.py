@@ -16,6 +16,8 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from exonerate.adapters.address import parse_address
+from exonerate.adapters.clock import SystemClock
+from exonerate.adapters.gpus import gpu_tool, kernel_messages, read_gpus
 from exonerate.adapters.process_sockets import socket_inodes
 from exonerate.adapters.process_table import command_line, descendants, listening_pids
 from exonerate.adapters.process_watch import (
@@ -26,6 +28,7 @@ from exonerate.adapters.process_watch import (
 )
 from exonerate.adapters.sockets import SocketRow, tcp_sockets
 from exonerate.core.deployment.model import Hop
+from exonerate.core.diagnosis.gpu_readings import gpu_to_json, kernel_to_json
 from exonerate.core.json_types import Json, JsonObject
 
 APART_S = 1.0
@@ -34,6 +37,7 @@ LOG_LINES = 40
 SOCKETS_MAX = 200
 STACK_LINES_MAX = 60
 STACK_TIMEOUT_S = 5.0
+MESSAGES_MAX = 50
 LISTEN = "LISTEN"
 
 
@@ -61,8 +65,26 @@ def take_snapshot(
             for pid, names in owners.items()
         ],
         "hops": [_hop(hop, second, owners) for hop in hops],
+        **_gpus(),
         "not_seen": missing,
     }
+
+
+def _gpus() -> JsonObject:
+    """This host's GPUs and what its kernel said of them; nothing where there is no tool for it."""
+    tool = gpu_tool()
+    if tool is None:
+        return {}
+    reading = read_gpus(tool)
+    said, unread = kernel_messages()
+    now = SystemClock().now()
+    looked: JsonObject = {
+        "gpus": [gpu_to_json(gpu) for gpu in reading.gpus],
+        "error": reading.error,
+        "kernel": [kernel_to_json(one, now) for one in said[-MESSAGES_MAX:]],
+        "kernel_unread": unread,
+    }
+    return {"gpus": looked}
 
 
 def _rows() -> tuple[list[SocketRow], list[Json]]:

@@ -8,12 +8,10 @@ from pathlib import Path
 
 from exonerate.adapters.gpus import KERNEL_LOG, gpu_tool, kernel_messages, read_gpus
 from exonerate.adapters.player import Stage
-from exonerate.core.diagnosis.gpu_readings import KernelSaid, gpu_to_json
-from exonerate.core.instant import NS_PER_S
-from exonerate.core.json_types import Json, JsonObject
+from exonerate.core.diagnosis.gpu_readings import KernelSaid, gpu_to_json, kernel_to_json
+from exonerate.core.json_types import JsonObject
 from exonerate.core.scene import Activity, WatchGpus
 
-_NS_PER_US = 1000
 KEPT_MAX = 200
 """Messages of the kernel of one scene."""
 
@@ -50,13 +48,7 @@ class GpuPerformer:
             data: JsonObject = {
                 "gpus": [gpu_to_json(state) for state in reading.gpus],
                 "error": reading.error,
-                "kernel": [_told(one, now) for one in fresh],
+                "kernel": [kernel_to_json(one, now) for one in fresh],
                 "kernel_unread": unread,
             }
             stage.emit(activity.name, "gpus", data)
-
-
-def _told(said: KernelSaid, now: int) -> Json:
-    """A message with its age: the kernel's clock counts from the host's start, as ours does."""
-    age_s = (now - said.at_us * _NS_PER_US) / NS_PER_S
-    return {"word": said.word, "code": said.code, "bus": said.bus, "age_s": round(age_s, 3)}

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from exonerate.core.instant import NS_PER_S
 from exonerate.core.json_access import count_at, number_at, object_of, text_at
 from exonerate.core.json_types import JsonObject
 
@@ -68,6 +69,7 @@ _XID = re.compile(
 _BUS = re.compile(r"(?:[0-9A-Fa-f]{0,8}:)?([0-9A-Fa-f]{2}:[0-9A-Fa-f]{2})(?:\.\d)?")
 _KILLED = re.compile(r"Out of memory: Killed process \d{1,10}")
 _RECORD = re.compile(r"(?P<priority>\d{1,10}),\d{1,20},(?P<at_us>\d{1,20}),[^;]{0,200};")
+_NS_PER_US = 1000
 Number: TypeAlias = float | None
 KernelWord: TypeAlias = Literal["xid", "killed-for-memory"]
 
@@ -130,6 +132,12 @@ def parse_kernel(record: str) -> KernelSaid | None:
 
 _KERNEL_BELOW = 8
 """The number in a record is the facility times 8 and the level; the kernel's own facility is 0."""
+
+
+def kernel_to_json(said: KernelSaid, now_ns: int) -> JsonObject:
+    """A message with its age: the kernel's clock counts from the host's start, as ours does."""
+    age_s = (now_ns - said.at_us * _NS_PER_US) / NS_PER_S
+    return {"word": said.word, "code": said.code, "bus": said.bus, "age_s": round(age_s, 3)}
 
 
 def gpu_to_json(state: GpuState) -> JsonObject:
