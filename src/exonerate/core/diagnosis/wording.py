@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from exonerate.core.deployment.model import Deployment
-from exonerate.core.deployment.topology import entry_hop, is_engine, probeable
+from exonerate.core.deployment.topology import (
+    entry_hop,
+    hop_named,
+    is_engine,
+    next_hops,
+    probeable,
+)
 from exonerate.core.diagnosis.axes.axis import Axis
 from exonerate.core.diagnosis.axes.covered import unvaried
 from exonerate.core.diagnosis.axes.registry import axis_of
@@ -13,6 +19,7 @@ from exonerate.core.diagnosis.axes.walks import repeats_in_walks
 from exonerate.core.diagnosis.between import unused_taps
 from exonerate.core.diagnosis.captured import missed_packets
 from exonerate.core.diagnosis.details import settings_of
+from exonerate.core.diagnosis.faces import own_upstream_side
 from exonerate.core.diagnosis.facts import Facts, no_common_language
 from exonerate.core.diagnosis.gpus import unseen_gpus
 from exonerate.core.diagnosis.judgement import Judgement
@@ -346,9 +353,20 @@ def _fault_paragraph(judgement: Judgement, elapsed: str) -> str:
     if repeats_in_walks(judgement.facts, hop):
         seen += "; requests in a row failed in the same way in a walk, and not past the hop"
     return (
-        f"`{hop}` {suspect_class.mechanism} (`{suspect_class.slug}`). Seen: {seen}. "
+        f"{_who(judgement)} {suspect_class.mechanism} (`{suspect_class.slug}`). Seen: {seen}. "
         f"What flips it: {suspect_class.flips}. ({elapsed})"
     )
+
+
+def _who(judgement: Judgement) -> str:
+    """The hop, or it and what may stand behind it, where only one of its faces is known."""
+    suspect = judgement.top.suspect
+    hop = hop_named(judgement.deployment, suspect.hop)
+    nexts = " and ".join(f"`{other.name}`" for other in next_hops(judgement.deployment, hop.name))
+    between = suspect.suspect_class.layer in ("proxy", "router") and bool(nexts)
+    if not between or own_upstream_side(judgement.facts, hop, judgement.observations):
+        return f"`{hop.name}`"
+    return f"`{hop.name}`, or something between it and {nexts},"
 
 
 def _no_fault_paragraph(judgement: Judgement, elapsed: str) -> str:
