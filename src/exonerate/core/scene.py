@@ -155,6 +155,21 @@ class WatchSockets:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WatchPackets:
+    """What packets on this host show of every connection to these ports, while the others run.
+
+    Emits one ``packets`` event at the end (see `core.wire.packets.seen`). Of what the packets say
+    nothing is kept but request ids and code words of our own.
+    """
+
+    name: str
+    ports: tuple[int, ...]
+    start_s: float = 0.0
+    after: tuple[str, ...] = ()
+    background: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReadLog:
     """What is appended to a hop's log from now on; the place is kept from scene to scene.
 
@@ -317,6 +332,7 @@ Activity: TypeAlias = (
     ProbeSession
     | SampleMetrics
     | WatchSockets
+    | WatchPackets
     | ReadLog
     | WatchGpus
     | Control

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from pathlib import Path
+
+from tests.support.skipped_time import played as in_skipped_time
 
 from exonerate.adapters.clock import SystemClock
 from exonerate.adapters.performers.log_reading import LogPerformer
@@ -49,7 +50,7 @@ def played(
             performers={ReadLog: performer, RestartService: Writes(log, text)},
         )
         scene = Scene(id="s", why="", activities=activities)
-        events += asyncio.run(player.play(scene, lambda what, share: None))
+        events += in_skipped_time(player.play(scene, lambda what, share: None))
     return events
 
 

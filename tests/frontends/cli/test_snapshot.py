@@ -72,3 +72,12 @@ def test_the_gpus_of_this_host_are_shown(
     said = capsys.readouterr().out
     assert "GPU 0 (65:00): 93 degrees, 12% busy, too hot (hardware)" in said
     assert "its clocks are held down at 93 degrees" in said
+
+
+def test_packets_without_a_path_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is the ports of hops that are watched, and nobody else's."""
+    with pytest.raises(ExonerateError) as refused:
+        run(tmp_path, monkeypatch, "--pid", str(os.getpid()), "--packets")
+    assert "-c FILE" in refused.value.hint

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from exonerate.core.diagnosis.gpu_readings import GpuState, gpu_from_json
 from exonerate.core.diagnosis.logs.engine import EngineLine, engine_line_from_json
@@ -13,6 +13,7 @@ from exonerate.core.instant import NS_PER_S
 from exonerate.core.json_access import count_at, number_at, object_of, text_at
 from exonerate.core.json_types import Json, JsonObject
 from exonerate.core.scene import Event
+from exonerate.core.wire.packets.seen import Capture, PacketConnection, Turn, capture_from_json
 from exonerate.core.wire.tapped import TappedExchange, tapped_exchange_from_json
 
 HEALTH = "health@"
@@ -88,6 +89,10 @@ class Beside:
     when it is over."""
     pages: tuple[PageSample, ...] = ()
     """Readings of engines' and proxies' pages, in the order of their stamps."""
+    captures: tuple[Capture, ...] = ()
+    """What packets showed, scene by scene."""
+    passed: Mapping[str, tuple[tuple[PacketConnection, Turn], ...]] = field(default_factory=dict)
+    """Our own request ids, and where packets showed them; each as it was last seen."""
     health: tuple[PageSample, ...] = ()
     """Readings of health pages; `values` is None where it was not 200."""
     settings: tuple[PageSample, ...] = ()
@@ -110,6 +115,7 @@ def read_beside(events: Sequence[Event]) -> Beside:
             key = (str(event.data["hop"]), event.activity)
             known = {"unknown_lines": 0} if event.activity.startswith(ERROR_LOG) else {}
             states[key] = _added(states.get(key, LogState()), {**event.data, **known})
+    captures = tuple(capture_from_json(e.data) for e in events if e.kind == "packets")
     return Beside(
         log_lines=tuple(lines),
         logs=tuple((hop, state) for (hop, _), state in states.items()),
@@ -123,6 +129,8 @@ def read_beside(events: Sequence[Event]) -> Beside:
         settings=tuple(_page(e) for e in events if _is_reading(e, SETTINGS)),
         engines_said=tuple(engines_said),
         gpus=tuple(_gpus(event) for event in events if event.kind == "gpus"),
+        captures=captures,
+        passed=_passed(captures),
     )
 
 
@@ -133,6 +141,20 @@ def has_counters(event: Event) -> bool:
 
 def _is_reading(event: Event, of: str) -> bool:
     return event.kind == "metrics" and event.activity.startswith(of)
+
+
+def _passed(
+    captures: Sequence[Capture],
+) -> dict[str, tuple[tuple[PacketConnection, Turn], ...]]:
+    found: dict[str, dict[tuple[int, str, int, int], tuple[PacketConnection, Turn]]] = {}
+    for capture in captures:
+        for connection in capture.connections:
+            for turn in connection.turns:
+                place = (connection.client_port, connection.server, connection.server_port)
+                for own in turn.ids:
+                    key = (*place, turn.begun_ns)
+                    found.setdefault(own, {})[key] = (connection, turn)
+    return {own: tuple(places.values()) for own, places in found.items()}
 
 
 def _page(event: Event) -> PageSample:

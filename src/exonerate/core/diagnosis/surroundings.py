@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from urllib.parse import urlsplit
 
 from exonerate.core.deployment.model import Deployment
-from exonerate.core.deployment.topology import is_engine
+from exonerate.core.deployment.topology import hop_port, is_engine
 from exonerate.core.diagnosis.beside import ERROR_LOG, HEALTH, SETTINGS, TAP
 from exonerate.core.diagnosis.gpus import on_this_host
-from exonerate.core.scene import Activity, ReadLog, SampleMetrics, Tap, WatchGpus
+from exonerate.core.scene import (
+    Activity,
+    ReadLog,
+    SampleMetrics,
+    Scene,
+    Tap,
+    WatchGpus,
+    WatchPackets,
+)
 
 DEEP_HEALTH: Mapping[str, str] = {
     "sglang": "/health_generate",
@@ -45,6 +54,12 @@ def watches(deployment: Deployment, *, gentle: bool = False) -> tuple[Activity, 
         *_settings(deployment),
         *_gpus(deployment),
     )
+
+
+def watching_packets(scene: Scene, deployment: Deployment) -> Scene:
+    """The scene with a look at every packet between the hops, as long as it lasts."""
+    ports = tuple(dict.fromkeys(hop_port(hop) for hop in deployment.hops))
+    return replace(scene, activities=(WatchPackets(name="packets", ports=ports), *scene.activities))
 
 
 def health_urls(deployment: Deployment, *, gentle: bool = False) -> Mapping[str, str]:

@@ -113,6 +113,10 @@ ENGINE_RESTART = SuspectClass(
     },
     needs=("engine-process",),
     flips="once it is up the same requests are answered",
+    settings=(
+        "the engine's host: whether its process runs and listens where `url` of the hop says "
+        "(`ss -ltnp`), and what its log says of its end",
+    ),
 )
 KERNEL_CORRUPTION = SuspectClass(
     slug="kernel-corruption",
