@@ -16,6 +16,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from exonerate.adapters.address import parse_address
+from exonerate.adapters.packet_capture import StandingCapture
 from exonerate.adapters.process_sockets import socket_inodes
 from exonerate.adapters.process_table import command_line, descendants, listening_pids
 from exonerate.adapters.process_watch import (
@@ -27,6 +28,7 @@ from exonerate.adapters.process_watch import (
 from exonerate.adapters.sockets import SocketRow, tcp_sockets
 from exonerate.core.deployment.model import Hop
 from exonerate.core.json_types import Json, JsonObject
+from exonerate.core.wire.packets.seen import capture_to_json
 
 APART_S = 1.0
 LOG_BYTES_MAX = 64 * 1024
@@ -38,9 +40,13 @@ LISTEN = "LISTEN"
 
 
 def take_snapshot(
-    hops: Sequence[Hop], pids: Sequence[int], *, apart_s: float = APART_S
+    hops: Sequence[Hop],
+    pids: Sequence[int],
+    *,
+    apart_s: float = APART_S,
+    capture: StandingCapture | None = None,
 ) -> JsonObject:
-    """Both looks; `apart_s` seconds lie between them."""
+    """Both looks; `apart_s` seconds lie between them, in which packets are captured if wanted."""
     owners = {pid: ["given"] for one in pids for pid in sorted(descendants(one))}
     missing: list[Json] = [f"process {pid} does not exist" for pid in pids if pid not in owners]
     for hop in hops:
@@ -49,7 +55,9 @@ def take_snapshot(
     first, blind = _rows()
     begun = {pid: cpu_s(pid) for pid in owners}
     begun_ns = time.monotonic_ns()
-    time.sleep(apart_s)
+    passed = None if capture is None else capture_to_json(capture.look(apart_s))
+    if passed is None:
+        time.sleep(apart_s)
     second, _ = _rows()
     lasted_s = (time.monotonic_ns() - begun_ns) / 1e9
     missing += blind
@@ -61,6 +69,7 @@ def take_snapshot(
             for pid, names in owners.items()
         ],
         "hops": [_hop(hop, second, owners) for hop in hops],
+        "packets": passed,
         "not_seen": missing,
     }
 

@@ -155,11 +155,28 @@ class WatchSockets:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WatchPackets:
+    """What packets on this host show of every connection to these ports, while the others run.
+
+    Emits one ``packets`` event at the end (see `core.wire.packets.seen`). Of what the packets say
+    nothing is kept but request ids and code words of our own.
+    """
+
+    name: str
+    ports: tuple[int, ...]
+    start_s: float = 0.0
+    after: tuple[str, ...] = ()
+    background: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReadLog:
     """What is appended to a hop's log from now on; the place is kept from scene to scene.
 
     Emits ``log`` events: `{"hop", "wall_s", "entries": [...], "lines", "unknown_lines",
-    "skipped_bytes"}` (see `core.diagnosis.logs.entry`), or `{"hop", "error"}` once.
+    "skipped_bytes"}` (see `core.diagnosis.logs.entry`), or `{"hop", "error"}` once. `engine`: the
+    hop is an engine, and its log tells of its health; then also `engine`, a list of
+    `{"word", "lasted_s", "times"}` (see `core.diagnosis.logs.engine`).
     """
 
     name: str
@@ -171,6 +188,7 @@ class ReadLog:
     start_s: float = 0.0
     after: tuple[str, ...] = ()
     background: bool = True
+    engine: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -298,6 +316,7 @@ Activity: TypeAlias = (
     ProbeSession
     | SampleMetrics
     | WatchSockets
+    | WatchPackets
     | ReadLog
     | Control
     | LoadCell

@@ -1,5 +1,6 @@
 """How long the next scene is idle, read from what went well and what did not."""
 
+import pytest
 from tests.support.world import OK, SILENT, Answer, Asked, Rule, World, judgement_after, locate_in
 
 from exonerate.core.diagnosis.pacing import copy_lasts_s, rounds_to_fail
@@ -95,3 +96,23 @@ def test_what_comes_and_goes_is_looked_for_in_all_rounds_of_the_victim() -> None
     answer = locate_in(World(rule))
     assert answer["outcome"] == "fault"
     assert lengths[0] == lengths[-1] == 6
+
+
+@pytest.mark.parametrize(("spread_s", "rounds"), [(0.3, 9), (5.0, 5)])
+def test_no_more_new_connections_are_tried_than_slow_answers_leave_time_for(
+    spread_s: float, rounds: int
+) -> None:
+    """At least one more than it took the victim's own connection to fail.
+
+    Where nobody is asked in bulk while something waits.
+    """
+    tried: set[int] = set()
+
+    def rule(asked: Asked) -> Answer:
+        if asked.session.name == "fresh@edge":
+            tried.add(asked.session.rounds)
+        bad = asked.hop == "edge" and asked.on_connection == 4
+        return SILENT if bad else Answer(spread_s=spread_s)
+
+    locate_in(World(rule), gentle=True)
+    assert tried == {rounds}

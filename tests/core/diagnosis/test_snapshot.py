@@ -86,3 +86,29 @@ def test_the_case_keeps_what_a_log_means_and_none_of_its_lines() -> None:
     assert "diary" not in json.dumps(kept)
     assert kept["hops"][0]["log_signals"] == {"too many open files": 1}  # type: ignore[index,call-overload]  # JSON
     assert log_signals(None) == {}
+
+
+LOST: dict[str, Any] = {"client_port": 7, "server": "10.0.0.3", "server_port": 8000, "near": True}
+
+
+@pytest.mark.parametrize(
+    ("seen", "fits"),
+    [
+        ({"turns": [{"begun_ns": 1, "sent_ns": 1, "unanswered": 2}]}, "silent-drop"),
+        ({"opened_ns": 1, "syn_again": 2}, "silent-drop"),
+        ({"answered_ns": 2, "opened_ns": 1, "server_zero_windows": 1}, "scheduler-stuck"),
+        ({"ends": [{"who": "server", "how": "reset", "at_ns": 5}]}, "stale-reuse"),
+        ({"ends": [{"who": "client", "how": "reset", "at_ns": 5}]}, "client-timer"),
+    ],
+    ids=["sent again", "no handshake", "does not read", "server resets", "client resets"],
+)
+def test_what_packets_showed_between_the_looks_is_named(seen: dict[str, Any], fits: str) -> None:
+    """With the connection; a FIN behind an answer is no news."""
+    connection: dict[str, Any] = {**LOST, "first_ns": 1, "last_ns": 9, **seen}
+    packets: dict[str, Any] = {"since_ns": 0, "until_ns": 9, "connections": [connection]}
+    (found,) = suggestions({**looked(), "packets": packets})
+    assert fits in found.fits
+    assert "10.0.0.3:8000" in found.about
+    quiet = {**LOST, "first_ns": 1, "last_ns": 9, "opened_ns": 1, "answered_ns": 2}
+    closed = {**quiet, "ends": [{"who": "server", "how": "fin", "at_ns": 5}]}
+    assert suggestions({**looked(), "packets": {**packets, "connections": [closed]}}) == []

@@ -55,3 +55,12 @@ def test_nothing_to_look_at_is_refused(tmp_path: Path, monkeypatch: pytest.Monke
     with pytest.raises(ExonerateError) as refused:
         run(tmp_path, monkeypatch)
     assert "--pid" in refused.value.hint
+
+
+def test_packets_without_a_path_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is the ports of hops that are watched, and nobody else's."""
+    with pytest.raises(ExonerateError) as refused:
+        run(tmp_path, monkeypatch, "--pid", str(os.getpid()), "--packets")
+    assert "-c FILE" in refused.value.hint

@@ -16,7 +16,7 @@ from exonerate.core.diagnosis.dependence import idle_border
 from exonerate.core.diagnosis.facts import Facts, Round, Session
 from exonerate.core.diagnosis.observables import victim_sessions
 from exonerate.core.diagnosis.streaming import innermost, misshapen_at_once
-from exonerate.core.diagnosis.vocabulary import BROKEN_OFF
+from exonerate.core.diagnosis.vocabulary import ANSWERED, BROKEN_OFF
 from exonerate.core.instant import seconds_between
 
 ROUNDS_OF_A_SHAPE, ROUNDS_OF_A_WAIT = 2, 1
@@ -27,6 +27,8 @@ JUST_SHORT = 1.2
 """So many times shorter than the longest idle time that went well: surely well."""
 START_OFFSETS_S, START_OFFSETS_FROM_S = (0.0, 1.3, 0.6, 1.9), 1.0
 """How much later a scene begins to ask, where answers were broken off after so long."""
+FRESH_S = 10.0
+"""So long may the requests on new connections take, if there need not be as many."""
 THINK_FACTORS = (1.0, 0.5, 0.25, 1.0, 0.5, 0.25)
 """Idle time varies from scene to scene, so that a count of requests and an age come apart."""
 
@@ -118,6 +120,25 @@ def _late_at_once(sessions: Sequence[Session]) -> bool:
     """Whether every copy of the victim was late from its first answer on, and in most of them."""
     late = [[r.outcome == "slow" for r in s.rounds if r.outcome != "unfinished"] for s in sessions]
     return bool(late) and all(rounds[0] and 2 * sum(rounds) > len(rounds) for rounds in late)
+
+
+def fresh_rounds(facts: Facts, deployment: Deployment) -> int:
+    """How many requests are sent on new connections, to see whether those fail as well.
+
+    One more than it took the victim's own connection to fail; twice as many where they are quick.
+    """
+    failing = failing_request(facts)
+    if not failing:
+        return deployment.victim.rounds
+    answers = [
+        r.total_s
+        for s in facts.sessions
+        if s.victim_shaped
+        for r in s.rounds
+        if r.outcome in ANSWERED
+    ]
+    affordable = int(FRESH_S / median(answers)) if answers else 0
+    return min(2 * failing + 1, max(failing + 1, affordable))
 
 
 def _passed_where_it_failed(facts: Facts) -> bool:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from exonerate.core.json_access import at, count_at, number_at, object_of, text_at
 from exonerate.core.json_types import Json, JsonObject
+from exonerate.core.wire.packets.seen import capture_from_json
 
 FILES_SHARE = 0.95
 BUSY_SHARE = 0.9
@@ -58,6 +59,7 @@ def suggestions(snapshot: JsonObject) -> list[Suggestion]:
         found.extend(_of_hop(hop))
     for process in _objects(snapshot, "processes"):
         found.extend(_of_process(process))
+    found.extend(_of_packets(object_of(snapshot.get("packets"))))
     return found
 
 
@@ -101,6 +103,39 @@ def _of_hop(hop: JsonObject) -> Iterator[Suggestion]:
             (),
             "a log can frame the one who writes it: ask both sides (`exonerate locate`)",
         )
+
+
+def _of_packets(packets: JsonObject) -> Iterator[Suggestion]:
+    """What the connections to the hops did between the two looks, as far as packets showed it."""
+    if not packets:
+        return
+    for connection in capture_from_json(packets).connections:
+        about = f"packets to {connection.server}:{connection.server_port}"
+        again = sum(turn.unanswered + turn.answer_unanswered for turn in connection.turns)
+        tried = connection.answered_ns is None and connection.opened_ns is not None
+        if again or (tried and connection.syn_again):
+            yield Suggestion(
+                about,
+                f"port {connection.client_port} sends {'a SYN' if tried else 'the same'} again and "
+                "nobody answers",
+                ("silent-drop", "mtu-black-hole"),
+                "a program that is stuck has a kernel that answers: look at the way between them",
+            )
+        if connection.server_zero_windows:
+            yield Suggestion(
+                about,
+                f"its kernel takes no more bytes from port {connection.client_port}",
+                ("scheduler-stuck", "frontend-lost"),
+                "the program does not read what has come; look at its stack",
+            )
+        for end in connection.ends[:1]:
+            if end.how == "reset":
+                yield Suggestion(
+                    about,
+                    f"the {end.who} (port {connection.client_port}) reset the connection first",
+                    ("stale-reuse",) if end.who == "server" else ("client-timer",),
+                    "what did it want to end? its log at that moment may say so",
+                )
 
 
 def _of_process(process: JsonObject) -> Iterator[Suggestion]:

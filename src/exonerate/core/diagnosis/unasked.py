@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 
 from exonerate.core.deployment.model import Deployment
-from exonerate.core.deployment.topology import probeable
+from exonerate.core.deployment.topology import before, probeable
 from exonerate.core.diagnosis.engine_rules import queue_proves
 from exonerate.core.diagnosis.facts import Facts, Round
-from exonerate.core.diagnosis.inquiries import ABORT_AFTER_S
 from exonerate.core.diagnosis.judgement import Judgement
+from exonerate.core.diagnosis.misaddressed import ASKED_WRONGLY
 from exonerate.core.diagnosis.observables import victim_sessions
+from exonerate.core.diagnosis.special_scenes import ABORT_AFTER_S
 
 ABORT_QUESTION = ("saturated", "slot-leak", "cancel-not-propagated", "scheduler-stuck")
 BUSY = ("queueing", "stuck", "progressing")
@@ -29,6 +30,8 @@ def unasked(judgement: Judgement) -> bool:
     if judgement.top_is("request-refused") and judgement.times("error-said"):
         # A box that has taken an engine out for good reason says the same.
         return judgement.observed("spoken-by") is None or _engine_was_down(judgement)
+    if judgement.top_is("request-refused"):
+        return refuses_whatever(judgement)
     if judgement.top_is("stale-upstream-pool"):
         parted = judgement.observed("next-idle")
         return parted is not None and parted.value == "not-parted"
@@ -36,6 +39,18 @@ def unasked(judgement: Judgement) -> bool:
     return (
         judgement.top_is("retry-multiplication") and copies is None and not queue_proves(judgement)
     )
+
+
+def refuses_whatever(judgement: Judgement) -> bool:
+    """Whether nothing passes it, by a status that a wrong key, model or address gets as well.
+
+    That it refuses by size, content or framing shows in something else that it lets through.
+    """
+    passing = {h.name for h in before(judgement.deployment, judgement.top.suspect.hop)}
+    met = [r for s in judgement.facts.sessions if s.hop in passing for r in s.rounds]
+    if any(round_.outcome in ("ok", "slow") for round_ in met):
+        return False
+    return {round_.exchange.status for round_ in met} <= {None, *ASKED_WRONGLY}
 
 
 def _engine_was_down(judgement: Judgement) -> bool:

@@ -74,7 +74,7 @@ def repeating_walk(judgement: Judgement, left_s: float, *, seed: int, gentle: bo
     if likely is None or not probeable(hop):
         return None
     facts, deployment = judgement.facts, judgement.deployment
-    walk = next_walk(facts, deployment, hop, size_first=likely == "size")
+    walk = next_walk(facts, deployment, hop, size_first=likely == "size", again=True)
     if walk is None or walk.what != likely or walk_cost_s(facts, walk, hop) > left_s:
         return None
     return walk_scene(facts, deployment, hop, walk, seed=seed, gentle=gentle)
