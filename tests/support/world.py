@@ -16,6 +16,7 @@ from exonerate.core.case.verdict import Verdict
 from exonerate.core.deployment.codec import deployment_to_json
 from exonerate.core.deployment.model import Deployment
 from exonerate.core.deployment.parse import parse_deployment
+from exonerate.core.diagnosis.aside import at_round
 from exonerate.core.diagnosis.facts import Facts, read_facts
 from exonerate.core.diagnosis.judgement import Judgement, judge
 from exonerate.core.diagnosis.localiser import RULES, decide
@@ -293,10 +294,14 @@ class World:
             beside = self.rule(replace(asked, hop=hop, begun_s=at_s))
             silence_s, all_answered = beside.wait_s, not beside.silent
         past = [a for a in stall.play if isinstance(a, ProbeSession) and a.hop != asked.hop]
+        ends_of: dict[str, float] = {}
         for activity in stall.play:
-            if isinstance(activity, ProbeSession):
+            if isinstance(activity, ProbeSession) and not self.failed.keys() & {*activity.after}:
                 side: list[Event] = []
-                end_s = self._session(activity, self.stalls.get(activity.name), at_s, side)
+                starts_s = max([at_s, *(ends_of[name] for name in activity.after)])
+                probe = at_round(activity, asked.round)
+                end_s = self._session(probe, self.stalls.get(activity.name), starts_s, side)
+                ends_of[activity.name] = end_s
                 events.extend(side)
                 if past and activity not in past:
                     continue
@@ -445,10 +450,15 @@ def _end(answer: Answer, given_up: str, *, whole: bool) -> str:
 
 
 def locate_in(
-    world: World, *, budget_s: float = 120.0, seed: int = 1, symptom: str | None = None
+    world: World,
+    *,
+    budget_s: float = 120.0,
+    seed: int = 1,
+    symptom: str | None = None,
+    gentle: bool = False,
 ) -> JsonObject:
     """Run the localiser against a world until its verdict."""
-    records = start_records(world, budget_s=budget_s, seed=seed, symptom=symptom)
+    records = start_records(world, budget_s=budget_s, seed=seed, symptom=symptom, gentle=gentle)
     for _ in range(20):
         decided = decide(records)
         if isinstance(decided, Verdict):
@@ -460,7 +470,12 @@ def locate_in(
 
 
 def start_records(
-    world: World, *, budget_s: float = 120.0, seed: int = 1, symptom: str | None = None
+    world: World,
+    *,
+    budget_s: float = 120.0,
+    seed: int = 1,
+    symptom: str | None = None,
+    gentle: bool = False,
 ) -> list[Record]:
     """The record that begins a run."""
     body: JsonObject = {
@@ -469,7 +484,7 @@ def start_records(
         "seed": seed,
         "budget_s": budget_s,
         "deployment": deployment_to_json(world.deployment),
-        "options": {"symptom": symptom or world.complaint},
+        "options": {"symptom": symptom or world.complaint, "gentle": gentle},
     }
     return [record([], "run_started", body)]
 

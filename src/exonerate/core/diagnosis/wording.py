@@ -29,6 +29,8 @@ from exonerate.core.diagnosis.situations import (
     order_doubtful,
 )
 from exonerate.core.diagnosis.suspect import Observation
+from exonerate.core.diagnosis.unasked import alone_name
+from exonerate.core.diagnosis.watchdogs import unheard_watchdogs
 from exonerate.core.json_types import Json
 
 _TEXTS: Mapping[tuple[str, str], str] = {
@@ -49,7 +51,7 @@ _TEXTS: Mapping[tuple[str, str], str] = {
     ("through", "no-answer"): "through {hop} the connection was closed without an answer",
     ("fresh-meanwhile", "ok"): "a new connection through {hop} was answered while the old waited",
     ("fresh-meanwhile", "fails"): "a new connection through {hop} failed as well",
-    ("small-meanwhile", "ok"): "a small request through {hop} was answered while the victim waited",
+    ("small-meanwhile", "ok"): "a small request through {hop} was answered, the victim's own not",
     ("small-meanwhile", "fails"): "a small request through {hop} failed as well",
     ("beyond-meanwhile", "ok"): "a new connection past {hop} was answered while the victim waited",
     ("beyond-meanwhile", "fails"): "a new connection past {hop} failed while the victim waited",
@@ -70,6 +72,16 @@ _TEXTS: Mapping[tuple[str, str], str] = {
     ("request-left", "no"): "no connection of {hop} towards the next hop carried the request",
     ("request-left", "yes"): "{hop} sent the request on and nothing came back",
     ("request-left", "answered"): "{hop} sent the request on and an answer came back to it",
+    ("steps", "go-on"): "{hop} still made steps, for whomever, when rounds were given up",
+    ("watchdog", "spoke"): "the watchdog of {hop} said that its scheduler stood still meanwhile",
+    ("watchdog", "silent"): "the watchdog of {hop} is on and stayed silent",
+    ("engine-said", "gpu-error"): "{hop} wrote of an error of its GPU",
+    ("engine-said", "out-of-memory"): "{hop} wrote that it ran out of memory",
+    ("engine-said", "died"): "{hop} wrote that a process of it had ended",
+    ("engine-said", "transfer-failed"): "{hop} wrote of a failed transfer between prefill and "
+    "decode",
+    ("engine-said", "front-end-stood-still"): "{hop} wrote that its front end stood still",
+    ("engine-said", "no-token"): "{hop} wrote that its own health check got no token",
     ("answer-held", "yes"): "answer bytes kept reaching {hop} while its client had none",
     ("answer-held", "no"): "{hop} passed bytes on as they came",
     ("spoken-by", "hop"): "the error answer that came through {hop} is not the engine's own",
@@ -239,6 +251,7 @@ def not_examined(facts: Facts, deployment: Deployment) -> list[str]:
     blind = {hop for (_, hop), seen in facts.sockets.items() if any(s.rows is None for s in seen)}
     missing.extend(f"sockets towards `{name}`: not permitted here" for name in sorted(blind))
     missing.extend(unread_logs(facts))
+    missing.extend(unheard_watchdogs(facts, deployment))
     missing.extend(unused_taps(facts, deployment))
     missing.extend(not_seen(facts, deployment))
     if any(is_engine(hop) for hop in deployment.hops):
@@ -255,6 +268,18 @@ def _strangers(judgement: Judgement) -> list[str]:
         "what listens there, so that it can be asked as well"
         for o in judgement.observations
         if (o.observable, o.value) == ("upstream-face", "elsewhere")
+    ]
+
+
+def _slow_readers(judgement: Judgement) -> list[str]:
+    """Engines that answer a few words, and the victim's request not within its deadline."""
+    deadline_s = judgement.deployment.victim.deadline_s
+    return [
+        f"`{o.hop}` answers a few words, and not yet the victim's request after {deadline_s:g} s: "
+        "raise `deadline_s` in `[victim]` above what such a request takes there"
+        for o in judgement.observations
+        if (o.observable, o.value) == ("small-meanwhile", "ok")
+        and any(s.plan.name == alone_name(o.hop) for s in judgement.facts.sessions)
     ]
 
 
@@ -283,6 +308,7 @@ def suggestions(judgement: Judgement, outcome: str) -> list[str]:
         *address_doubtful(judgement.facts, judgement.deployment),
         *order_doubtful(judgement.facts, judgement.deployment),
         *_strangers(judgement),
+        *_slow_readers(judgement),
         *_status_hints(judgement),
     ]
     if believable and not steps:
