@@ -10,12 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from exonerate.core.deployment.model import Deployment
-from exonerate.core.deployment.topology import probeable
+from exonerate.core.deployment.topology import is_engine, probeable
 from exonerate.core.diagnosis import beats
 from exonerate.core.diagnosis.axes.load import CROWD, LOAD
 from exonerate.core.diagnosis.axes.registry import AXES
 from exonerate.core.diagnosis.axes.scenes import TRIES
 from exonerate.core.diagnosis.axes.walks import ROUNDS_MAX, WALK_TOKENS, WALKS_MAX
+from exonerate.core.diagnosis.proving import ALONE_TOKENS
 from exonerate.core.diagnosis.special_scenes import (
     ABORT_ROUNDS,
     ABORT_ROUNDS_AT_ENGINE,
@@ -51,6 +52,7 @@ def traffic(deployment: Deployment, *, copies_max: int, gentle: bool = False) ->
         _victim(deployment, copies_max, gentle=gentle),
         _content(deployment, copies_max),
         _abort(deployment),
+        _alone(deployment),
         _axes(deployment, gentle=gentle),
         _crowd(deployment, gentle=gentle),
         _beats(deployment),
@@ -120,6 +122,18 @@ def _abort(deployment: Deployment) -> Traffic:
         requests_max=rounds,
         in_flight_max=1,
         output_tokens_max=ABORT_TOKENS,
+    )
+
+
+def _alone(deployment: Deployment) -> Traffic:
+    return Traffic(
+        kind="alone",
+        begins=("alone-",),
+        when="before an engine is called stuck: a few words, with nothing else under way",
+        scenes_max=max(1, sum(is_engine(hop) for hop in deployment.hops)),
+        requests_max=1,
+        in_flight_max=1,
+        output_tokens_max=ALONE_TOKENS,
     )
 
 

@@ -31,6 +31,7 @@ from exonerate.core.diagnosis.situations import (
     order_doubtful,
 )
 from exonerate.core.diagnosis.suspect import Observation
+from exonerate.core.diagnosis.unasked import alone_name
 from exonerate.core.diagnosis.watchdogs import unheard_watchdogs
 from exonerate.core.json_types import Json
 
@@ -52,7 +53,7 @@ _TEXTS: Mapping[tuple[str, str], str] = {
     ("through", "no-answer"): "through {hop} the connection was closed without an answer",
     ("fresh-meanwhile", "ok"): "a new connection through {hop} was answered while the old waited",
     ("fresh-meanwhile", "fails"): "a new connection through {hop} failed as well",
-    ("small-meanwhile", "ok"): "a small request through {hop} was answered while the victim waited",
+    ("small-meanwhile", "ok"): "a small request through {hop} was answered, the victim's own not",
     ("small-meanwhile", "fails"): "a small request through {hop} failed as well",
     ("beyond-meanwhile", "ok"): "a new connection past {hop} was answered while the victim waited",
     ("beyond-meanwhile", "fails"): "a new connection past {hop} failed while the victim waited",
@@ -274,6 +275,18 @@ def _strangers(judgement: Judgement) -> list[str]:
     ]
 
 
+def _slow_readers(judgement: Judgement) -> list[str]:
+    """Engines that answer a few words, and the victim's request not within its deadline."""
+    deadline_s = judgement.deployment.victim.deadline_s
+    return [
+        f"`{o.hop}` answers a few words, and not yet the victim's request after {deadline_s:g} s: "
+        "raise `deadline_s` in `[victim]` above what such a request takes there"
+        for o in judgement.observations
+        if (o.observable, o.value) == ("small-meanwhile", "ok")
+        and any(s.plan.name == alone_name(o.hop) for s in judgement.facts.sessions)
+    ]
+
+
 def suggestions(judgement: Judgement, outcome: str) -> list[str]:
     """What to do or to look at next."""
     suspect = judgement.top.suspect
@@ -299,6 +312,7 @@ def suggestions(judgement: Judgement, outcome: str) -> list[str]:
         *address_doubtful(judgement.facts, judgement.deployment),
         *order_doubtful(judgement.facts, judgement.deployment),
         *_strangers(judgement),
+        *_slow_readers(judgement),
         *_status_hints(judgement),
     ]
     if believable and not steps:

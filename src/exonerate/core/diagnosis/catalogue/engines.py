@@ -67,6 +67,7 @@ SCHEDULER_STUCK = SuspectClass(
         "request-read": any_of("read", "unread"),
         "ended-by": any_of("us"),
         "fresh-meanwhile": any_of("fails"),
+        "small-meanwhile": any_of("fails"),
         "leg-answered": any_of("no"),
         "slots-held": any_of("as-live"),
         "delivered": any_of("acked"),
