@@ -118,6 +118,8 @@ class Run:
     by: str = "itself"
     unread: dict[int, int] = field(default_factory=dict)
     """Bytes that lie unread on a connection at the end, by its ordinal."""
+    blind_s: tuple[float, ...] = ()
+    """Moments of looks at the program that showed no socket of it."""
     waits_in: str = "ep_poll"
     cpu_share: float = 0.0
     peers: tuple[tuple[str, int], ...] = ()
@@ -152,6 +154,7 @@ class Run:
                 "unread_bytes": unread,
             }
             for local, peer, port, unread in [*own, *others]
+            if at_s not in self.blind_s
         ]
         threads = [{"pid": 1, "name": "t", "state": "S", "waits_in": self.waits_in}]
         data = {"sockets": sockets, "cpu_s": at_s * self.cpu_share, "threads": threads}

@@ -174,7 +174,9 @@ class ReadLog:
     """What is appended to a hop's log from now on; the place is kept from scene to scene.
 
     Emits ``log`` events: `{"hop", "wall_s", "entries": [...], "lines", "unknown_lines",
-    "skipped_bytes"}` (see `core.diagnosis.logs.entry`), or `{"hop", "error"}` once.
+    "skipped_bytes"}` (see `core.diagnosis.logs.entry`), or `{"hop", "error"}` once. `engine`: the
+    hop is an engine, and its log tells of its health; then also `engine`, a list of
+    `{"word", "lasted_s", "times"}` (see `core.diagnosis.logs.engine`).
     """
 
     name: str
@@ -186,6 +188,7 @@ class ReadLog:
     start_s: float = 0.0
     after: tuple[str, ...] = ()
     background: bool = True
+    engine: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,14 +5,22 @@ import socket
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from typing import cast
 
 from exonerate.adapters.clock import SystemClock
 from exonerate.adapters.engines.names import counter_reader, engine_states
 from exonerate.adapters.performers.watching import MetricsPerformer, SocketPerformer
-from exonerate.adapters.player import ScenePlayer
+from exonerate.adapters.player import ScenePlayer, Stage
 from exonerate.core.json_types import JsonObject
 from exonerate.core.ports import Page
-from exonerate.core.scene import Event, SampleMetrics, Scene, WatchSockets
+from exonerate.core.scene import (
+    Activity,
+    Event,
+    RestartService,
+    SampleMetrics,
+    Scene,
+    WatchSockets,
+)
 
 LISTEN = """
 import socket, sys
@@ -34,32 +42,42 @@ def listener(port: int) -> "subprocess.Popen[bytes]":
     return process
 
 
+async def until_seen(stage: Stage, pid: int) -> None:
+    """Wait until a reading of the sockets names this process."""
+    for _ in range(3000):
+        for event in stage.events:
+            names = event.data.get("processes") if event.kind == "sockets" else None
+            if any(str(name).startswith(f"{pid}:") for name in cast("list[str]", names or [])):
+                return
+        await asyncio.sleep(0.02)
+    raise AssertionError(f"nobody saw that process {pid} listens")
+
+
 def test_a_process_that_was_started_again_is_another_one() -> None:
     """The port stays, its owner changes; in between nobody listens."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     processes = [listener(port)]
     watch = WatchSockets(
-        name="sockets", hop="engine", host="127.0.0.1", port=port, count=10_000, every_s=0.02,
+        name="sockets", hop="engine", host="127.0.0.1", port=port, count=1_000_000, every_s=0.02,
         background=True,
     )  # fmt: skip
     seen: list[Sequence[str]] = []
 
+    async def exchange(_activity: Activity, stage: Stage) -> None:
+        await until_seen(stage, processes[0].pid)
+        processes[0].communicate()
+        processes.append(await asyncio.to_thread(listener, port))
+        await until_seen(stage, processes[1].pid)
+
     async def run() -> Sequence[Event]:
         player = ScenePlayer(
             clock=SystemClock(),
-            performers={WatchSockets: SocketPerformer()},
+            performers={WatchSockets: SocketPerformer(), RestartService: exchange},
         )
-        foreground = WatchSockets(
-            name="paced", hop="engine", host="127.0.0.1", port=port, count=40, every_s=0.03
-        )
-        scene = Scene(id="s", why="", activities=(watch, foreground), time_limit_s=20.0)
-        async with asyncio.TaskGroup() as group:
-            playing = group.create_task(player.play(scene, lambda _text, _fraction: None))
-            await asyncio.sleep(0.3)
-            processes[0].communicate()
-            processes.append(await asyncio.to_thread(listener, port))
-        return playing.result()
+        restart = RestartService(name="restart", service="engine")
+        scene = Scene(id="s", why="", activities=(watch, restart), time_limit_s=100.0)
+        return await player.play(scene, lambda _text, _fraction: None)
 
     try:
         for event in asyncio.run(run()):
@@ -99,7 +117,7 @@ def readings(pages: Mapping[str, str], count: int = 2) -> tuple[list[JsonObject]
     )
     sample = SampleMetrics(name="counters@engine", hop="engine", url="", count=count, every_s=0.001)
     player = ScenePlayer(clock=SystemClock(), performers={SampleMetrics: performer})
-    scene = Scene(id="s", why="", activities=(sample,), time_limit_s=5.0)
+    scene = Scene(id="s", why="", activities=(sample,), time_limit_s=60.0)
     events = asyncio.run(player.play(scene, lambda _text, _fraction: None))
     return [event.data for event in events if event.kind == "metrics"], asked
 

@@ -194,3 +194,11 @@ def test_hash_of_an_output_is_hashed_with_the_key() -> None:
     assert safe == {"content": {"text_sha256": REDACTOR.secret("ab" * 32), "text_characters": 12}}
     blob: JsonObject = {"sha256": "ab" * 32}
     assert REDACTOR.body(blob) == blob
+
+
+def test_what_was_found_clear_once_hides_no_secret_later() -> None:
+    """The same words again, and the same words with a secret behind them."""
+    redactor = Redactor(KEY, None)
+    for _ in range(2):
+        assert redactor.text("state ESTABLISHED") == "state ESTABLISHED"
+        assert hidden(redactor.text(f"state ESTABLISHED password={SECRET}"))

@@ -12,6 +12,7 @@ from exonerate.core.diagnosis.endings import (
     ended_by,
     error_said,
     longest_silence_s,
+    merely_late,
     one_ending,
     phase,
     silence_s,
@@ -52,12 +53,18 @@ def cut(*, total_s: float, last_token_s: float | None) -> Round:
         ([cut(total_s=0.01, last_token_s=None)] * 3, "at-once"),
         ([cut(total_s=3.0, last_token_s=None)] * 3, "constant-silence"),
         ([cut(total_s=2.0, last_token_s=None)] * 2, None),
+        (
+            [cut(total_s=t, last_token_s=None) for t in (1.8, 1.3, 1.3, 1.4, 1.35)],
+            "constant-silence",
+        ),
+        ([cut(total_s=t, last_token_s=None) for t in (0.8, 1.3, 1.3, 1.4, 1.35)], "varying"),
+        ([cut(total_s=t, last_token_s=None) for t in (1.8, 1.3, 1.3, 1.4)], "varying"),
     ],
 )
 def test_the_timer_behind_the_endings_shows_in_what_stays_the_same(
     rounds: list[Round], expected: str | None
 ) -> None:
-    """Silence, total time, neither, or at once; two endings show nothing."""
+    """Silence, total time, neither, or at once; two show nothing, and of five one may be late."""
     assert ended_after(rounds) == expected
 
 
@@ -236,7 +243,7 @@ def test_answers_that_began_apart_and_stopped_at_once_stopped_together(hung: boo
         stream(9.0, 11.0, hung=hung), stream(9.9, 11.1, hung=hung),
     ]  # fmt: skip
     past = [stream(1.2, 3.7, well=True), stream(10.0, 12.5, well=True)]
-    assert stopped_together(through, past) == 2
+    assert stopped_together(through, past) == [2.0, 11.0]
 
 
 @pytest.mark.parametrize(
@@ -252,4 +259,40 @@ def test_no_clock_of_a_box_is_seen_in_other_endings(
     through: list[Session], past: list[Session]
 ) -> None:
     """As long after their beginning; past the hop as well; not all of them; or not at once."""
-    assert stopped_together(through, past) == 0
+    assert not stopped_together(through, past)
+
+
+def at(hop: str, *rounds: Round) -> Session:
+    """A session of such rounds at a hop."""
+    session = failed(rounds[0])
+    return replace(session, rounds=rounds, plan=replace(session.plan, hop=hop))
+
+
+def given_up(*, after_s: float) -> Round:
+    """A round that was silent to the deadline."""
+    round_ = cut(total_s=after_s, last_token_s=None)
+    return Round(replace(round_.exchange, given_up="deadline", end="cZH"), "hang")
+
+
+ENDED = at("edge", cut(total_s=3.0, last_token_s=None))
+LATE = at("engine", whole(longest_silence_s=7.0))
+SOON = at("engine", whole(longest_silence_s=0.2))
+WAITED = at("engine", given_up(after_s=25.0))
+
+
+@pytest.mark.parametrize(
+    ("through", "past", "expected"),
+    [
+        ([ENDED] * 3, [LATE, LATE, WAITED], 1),
+        ([ENDED] * 3, [SOON, SOON, WAITED], 0),
+        ([ENDED] * 3, [LATE, WAITED], 0),
+        ([ENDED] * 2, [LATE, LATE, WAITED], 0),
+        ([ENDED] * 3, [LATE, LATE, at("engine", given_up(after_s=5.0))], 0),
+        ([at("edge", given_up(after_s=25.0))] * 3, [LATE, LATE, WAITED], 0),
+    ],
+)
+def test_one_that_waits_long_past_a_timer_among_others_that_come_is_late(
+    through: list[Session], past: list[Session], expected: int
+) -> None:
+    """Not where answers come soon, where few came, or where nobody's timer ended those before."""
+    assert len(merely_late(through, past)) == expected

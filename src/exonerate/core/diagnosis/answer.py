@@ -9,6 +9,7 @@ from exonerate.core.deployment.topology import beyond, hop_named, is_engine, nex
 from exonerate.core.diagnosis.axes.covered import covered_sentence
 from exonerate.core.diagnosis.confidence import stated_confidence
 from exonerate.core.diagnosis.details import fault_details
+from exonerate.core.diagnosis.faces import own_upstream_side
 from exonerate.core.diagnosis.facts import Facts
 from exonerate.core.diagnosis.judgement import Judgement
 from exonerate.core.diagnosis.masked import masked
@@ -103,10 +104,7 @@ def _place(judgement: Judgement, hop: Hop) -> tuple[str, list[str]]:
         return "network", _stretch(judgement, hop)
     if is_engine(hop) and suspect_class.slug != "stale-reuse":
         return suspect_class.layer, [hop.name]
-    faces_seen = any(
-        o.hop == hop.name and o.observable in ("request-left", "answer-held", "upstream-face")
-        for o in judgement.observations
-    )
+    faces_seen = own_upstream_side(judgement.facts, hop, judgement.observations)
     if suspect_class.slug == "stale-reuse":
         return suspect_class.layer, ["client", hop.name]
     if suspect_class.layer in ("proxy", "router") and faces_seen:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from exonerate.core.diagnosis.logs.engine import EngineLine, engine_line_from_json
 from exonerate.core.diagnosis.logs.entry import LogEntry, entry_from_json
 from exonerate.core.diagnosis.logs.matching import LogLine
 from exonerate.core.instant import NS_PER_S
@@ -16,6 +17,8 @@ from exonerate.core.wire.tapped import TappedExchange, tapped_exchange_from_json
 
 HEALTH = "health@"
 """Begins the name of a reading of a health page."""
+SETTINGS = "settings@"
+"""Begins the name of a reading of an engine's own settings."""
 ERROR_LOG = "error-log@"
 """Begins the name of a reading of a second log: most of its lines are about no request."""
 TAP = "tap@"
@@ -30,6 +33,15 @@ class LogState:
     unknown_lines: int = 0
     skipped_bytes: int = 0
     error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EngineSaid:
+    """A line of an engine's log, and when it was read: at most a reading's distance later."""
+
+    hop: str
+    line: EngineLine
+    at_ns: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,15 +73,21 @@ class Beside:
     """Our own request ids, and where packets showed them; each as it was last seen."""
     health: tuple[PageSample, ...] = ()
     """Readings of health pages; `values` is None where it was not 200."""
+    settings: tuple[PageSample, ...] = ()
+    """What engines said of their own settings."""
+    engines_said: tuple[EngineSaid, ...] = ()
+    """What engines wrote of themselves into their logs."""
 
 
 def read_beside(events: Sequence[Event]) -> Beside:
     """The facts in the events of all scenes."""
     lines: list[LogLine] = []
     states: dict[tuple[str, str], LogState] = {}
+    engines_said: list[EngineSaid] = []
     for event in events:
         if event.kind == "log":
             lines.extend(_lines(event))
+            engines_said.extend(_engines_said(event))
             key = (str(event.data["hop"]), event.activity)
             known = {"unknown_lines": 0} if event.activity.startswith(ERROR_LOG) else {}
             states[key] = _added(states.get(key, LogState()), {**event.data, **known})
@@ -82,16 +100,22 @@ def read_beside(events: Sequence[Event]) -> Beside:
             for event in events
             if event.kind == "tap_exchange" and event.activity.startswith(TAP)
         ),
+        pages=tuple(_page(e) for e in events if e.kind == "metrics" and has_counters(e)),
+        health=tuple(_page(e) for e in events if _is_reading(e, HEALTH)),
+        settings=tuple(_page(e) for e in events if _is_reading(e, SETTINGS)),
+        engines_said=tuple(engines_said),
         captures=captures,
         passed=_passed(captures),
-        pages=tuple(_page(e) for e in events if e.kind == "metrics" and not is_health(e)),
-        health=tuple(_page(e) for e in events if e.kind == "metrics" and is_health(e)),
     )
 
 
-def is_health(event: Event) -> bool:
-    """Whether a reading was of a health page, which has no counters."""
-    return event.activity.startswith(HEALTH)
+def has_counters(event: Event) -> bool:
+    """Whether a reading was of a page of counters, and not of a health or settings page."""
+    return not event.activity.startswith((HEALTH, SETTINGS))
+
+
+def _is_reading(event: Event, of: str) -> bool:
+    return event.kind == "metrics" and event.activity.startswith(of)
 
 
 def _passed(
@@ -130,6 +154,11 @@ def _lines(event: Event) -> list[LogLine]:
     wall_s = number_at(event.data, "wall_s")
     hop = str(event.data["hop"])
     return [LogLine(hop, entry, _stamp(entry, wall_s, event.at_ns)) for entry in read]
+
+
+def _engines_said(event: Event) -> list[EngineSaid]:
+    read = [engine_line_from_json(object_of(value)) for value in _items(event.data.get("engine"))]
+    return [EngineSaid(str(event.data["hop"]), line, event.at_ns) for line in read]
 
 
 def _stamp(entry: LogEntry, wall_s: float | None, at_ns: int) -> float | None:

@@ -9,12 +9,20 @@ import cmath
 from collections.abc import Mapping, Sequence
 from statistics import median
 
+from exonerate.core.diagnosis.aside import FRESH
 from exonerate.core.diagnosis.axes.points import Bracket, brackets, points_of
 from exonerate.core.diagnosis.axes.refining import CAUSES, REFINED
 from exonerate.core.diagnosis.axes.walks import repeats_in_walks
 from exonerate.core.diagnosis.connecting import connecting_times
 from exonerate.core.diagnosis.dependence import Border, closing_border, idle_border, size_border
-from exonerate.core.diagnosis.endings import BEAT_TOLERANCE_S, beat_of, longest_silence_s, silence_s
+from exonerate.core.diagnosis.endings import (
+    BEAT_TOLERANCE_S,
+    beat_of,
+    clocked_endings,
+    longest_silence_s,
+    silence_s,
+    stopped_s,
+)
 from exonerate.core.diagnosis.facts import Facts, Round, Session
 from exonerate.core.diagnosis.judgement import Judgement
 from exonerate.core.instant import NS_PER_S
@@ -60,6 +68,9 @@ def fault_details(judgement: Judgement) -> JsonObject:
             details["repeated_in_walks"] = walked
     if "ended-after" in suspect_class.predicts:
         details.update(_times(judgement.facts, suspect_class.slug))
+    if suspect_class.slug == "periodic-kill":
+        ended = clocked_endings(suspect.hop, judgement.facts, judgement.deployment)
+        details.update(_beat(judgement.facts, ended))
     if suspect_class.layer in ("network", "boundary"):
         details.update(_of_the_way(judgement.facts, suspect.hop, suspect_class.slug))
     settings = settings_of(judgement)
@@ -124,14 +135,18 @@ def _ms(seconds: float) -> float:
 
 def _request_number(facts: Facts, hop: str) -> JsonObject:
     failing = [s.failed.exchange.connection for s in _victims(facts) if s.failed is not None]
-    fresh = [s for s in facts.sessions if s.plan.name == f"fresh@{hop}"]
+    fresh = [s for s in facts.sessions if s.plan.name == f"{FRESH}{hop}"]
     numbers = {connection.request_number for connection in failing}
     fresh_ok = bool(fresh) and all(s.failed is None for s in fresh)
     if not fresh:
         return {"request_numbers": sorted(numbers)}
-    details: dict[str, Json] = {"scope": "socket" if fresh_ok else "process"}
     left = brackets(points_of(facts, hop))
-    counted = ("number" in left or not left or not fresh_ok) and numbers != {1}
+    by_number = "number" in left or not left
+    details: dict[str, Json] = {}
+    if fresh_ok or by_number:
+        # A new connection can also fail for what its request is like.
+        details["scope"] = "socket" if fresh_ok else "process"
+    counted = by_number and numbers != {1}
     if len(numbers) == 1 and counted:
         details["after_requests"] = numbers.pop() - 1
     else:
@@ -182,7 +197,7 @@ def _times(facts: Facts, slug: str) -> JsonObject:
     if slug == "total-timer":
         totals = [round_.total_s for round_ in failing]
         return _timer("total_s", totals, [round_.total_s for round_ in good])
-    return _beat(facts, failing) if slug == "periodic-kill" else {}
+    return {}
 
 
 def _timer(key: str, fatal: Sequence[float], survived: Sequence[float]) -> JsonObject:
@@ -203,7 +218,7 @@ def _beat(facts: Facts, failing: Sequence[Round]) -> JsonObject:
     period_s = beat_of(failing)
     if period_s is None:
         return {}
-    times = sorted((r.exchange.ended_ns - facts.began_ns) / NS_PER_S for r in failing)
+    times = sorted(stopped_s(r) - facts.began_ns / NS_PER_S for r in failing)
     beats = max(1, round((times[-1] - times[0]) / period_s))
     spread_s = BEAT_TOLERANCE_S / beats
     # Moments of a cycle are averaged on its circle: shortly before and after the beat is near it.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from statistics import median
 
@@ -22,10 +22,15 @@ SILENCE_SHARE = 0.5
 AT_ONCE_S, REFUSED_AT_ONCE_S = 0.3, 0.9
 """An error answer takes its own time to be made; timers of boxes are set in whole seconds."""
 TOLERANCE_S, TOLERANCE_SHARE = 0.25, 0.08
+LATE_IN = 5
+"""One ending in so many may be late: a timer is obeyed late on a busy host, and never early."""
+OUTLIVED_RATIO = 2.0
 ENDED_BY_A_TIMER = frozenset({"cut", "no-answer", "server-error"})
 """What the running out of a box's timer looks like to its client."""
 BEATS_MIN, BEAT_PARTS_MAX = 4, 3
 BEAT_TOLERANCE_S, PERIOD_S_MIN = 0.15, 2.0
+KEPT_UP = "kept-"
+"""How the names of sessions begin that keep answers under way (`beats`)."""
 TOGETHER_S, APART_S = 0.25, 0.5
 """Streams that began so far apart and stopped so close to each other stopped together."""
 TIMEOUTS = frozenset({504, 408})
@@ -92,7 +97,7 @@ def ended_after(rounds: Sequence[Round]) -> str | None:
     refusals = min(statuses) >= 400 and not statuses <= TIMEOUTS
     if median(totals) < (REFUSED_AT_ONCE_S if refusals else AT_ONCE_S):
         return "at-once"
-    if median(silences) >= SILENCE_S_MIN and _alike(silences):
+    if median(silences) >= SILENCE_S_MIN and _alike_but_late(silences):
         return "constant-silence"
     return "constant-total" if _alike(totals) else "varying"
 
@@ -126,6 +131,31 @@ def _nobody_is_so_silent(bad: Sequence[Round], past: Sequence[Session]) -> bool:
     return max(map(longest_silence_s, whole)) < limit
 
 
+def merely_late(through: Sequence[Session], past: Sequence[Session]) -> list[Session]:
+    """Sessions past the hop that hung to their deadline, and only show how late answers can come.
+
+    Where the hop ended everything after the same silence, what was left waiting for at least
+    `OUTLIVED_RATIO` times as long was not ended; that answers do come, and later than that, is
+    said by the others past the hop, which must be more.
+    """
+    ends = [s.failed for s in through if s.failed is not None]
+    hung = [s for s in past if s.failed is not None and s.failed.outcome == "hang"]
+    answered = [s for s in past if s.failed is None and s.rounds]
+    if not hung or len(answered) < 2 * len(hung) or len(ends) < max(REPEATS_MIN, len(through)):
+        return []
+    if any(ended_by(r) != "hop" for r in ends) or ended_after(ends) != "constant-silence":
+        return []
+    limit_s = median(silence_s(r) for r in ends)
+    if any(max(map(longest_silence_s, s.rounds)) < limit_s for s in answered):
+        return []
+    waits = [s.failed for s in hung if s.failed is not None]
+    outlived = all(
+        r.exchange.given_up == "deadline" and silence_s(r) >= OUTLIVED_RATIO * limit_s
+        for r in waits
+    )
+    return hung if outlived else []
+
+
 def _totals(rounds: Sequence[Round]) -> list[float]:
     return [round_.total_s for round_ in rounds]
 
@@ -145,17 +175,35 @@ def one_ending(sessions: Sequence[Session], symptoms: Sequence[str]) -> list[str
     return ["cut" if symptom in ENDED_BY_A_TIMER else symptom for symptom in symptoms]
 
 
-def period(
-    hop: Hop, bad: Sequence[Round], facts: Facts, deployment: Deployment
-) -> Observation | None:
+def period(hop: Hop, facts: Facts, deployment: Deployment) -> Observation | None:
     """What the clock has to do with the endings: a regular beat, or all in flight at once."""
+    bad = clocked_endings(hop.name, facts, deployment)
     if beat_of(bad):
         return Observation(hop.name, "period", "regular", len(bad), len(bad))
-    entries = {h.name for h in before(deployment, hop.name)}
-    inner = {h.name for h in beyond(deployment, hop.name)}
-    sides = [[s for s in facts.sessions if s.hop in names] for names in (entries, inner)]
-    times = stopped_together(*sides)
+    times = len(moments(hop.name, facts, deployment))
     return Observation(hop.name, "period", "together", times, times) if times else None
+
+
+def clocked_endings(hop: str, facts: Facts, deployment: Deployment) -> list[Round]:
+    """What failed through the hop of the victim's copies, and of what was kept under way there."""
+    passing = before(deployment, hop)
+    entries = {h.name for h in passing}
+    copies = [s for s in facts.sessions if s.hop in entries and s.victim_shaped]
+    return [s.failed for s in (*copies, *kept_up(facts, passing)) if s.failed]
+
+
+def kept_up(facts: Facts, hops: Iterable[Hop]) -> list[Session]:
+    """The answers that were kept under way at these hops (`beats`)."""
+    names = {hop.name for hop in hops}
+    return [s for s in facts.sessions if s.hop in names and s.plan.name.startswith(KEPT_UP)]
+
+
+def moments(hop: str, facts: Facts, deployment: Deployment) -> list[float]:
+    """The moments at which all that was under way through the hop stopped, and not past it."""
+    entries = {h.name for h in before(deployment, hop)}
+    inner = {h.name for h in beyond(deployment, hop)}
+    through = [s for s in facts.sessions if s.hop in entries]
+    return stopped_together(through, [s for s in facts.sessions if s.hop in inner])
 
 
 def stopped_s(round_: Round) -> float:
@@ -166,8 +214,8 @@ def stopped_s(round_: Round) -> float:
     return exchange.begun_ns / NS_PER_S + exchange.arrivals_ms[-1] / 1000
 
 
-def stopped_together(through: Sequence[Session], past: Sequence[Session]) -> int:
-    """At how many moments every answer in flight through a hop stopped, and none past it.
+def stopped_together(through: Sequence[Session], past: Sequence[Session]) -> list[float]:
+    """The moments at which every answer in flight through a hop stopped, and none past it.
 
     At least two that began `APART_S` from each other, so that it was no timer of theirs. One that
     was hardly begun may be on another connection already, and is not counted.
@@ -175,16 +223,16 @@ def stopped_together(through: Sequence[Session], past: Sequence[Session]) -> int
     broken = [r for s in through if (r := s.failed) and r.exchange.first_token_ns is not None]
     inside = [r for s in through for r in s.rounds if r not in broken]
     outside = [r for s in past for r in s.rounds]
-    moments: list[float] = []
+    found: list[float] = []
     for at_s in sorted(map(stopped_s, broken)):
-        if moments and at_s - moments[-1] < APART_S:
+        if found and at_s - found[-1] < APART_S:
             continue
         began = [_began_s(r) for r in broken if 0 <= stopped_s(r) - at_s <= TOGETHER_S]
         spared = any(_went_on(r, at_s) and at_s - _began_s(r) >= APART_S for r in inside)
         alone = max(began) - min(began) < APART_S
         if not alone and not spared and any(_went_on(r, at_s) for r in outside):
-            moments.append(at_s)
-    return len(moments)
+            found.append(at_s)
+    return found
 
 
 def _began_s(round_: Round) -> float:
@@ -243,6 +291,11 @@ def defect_kind(rounds: Sequence[Round]) -> str | None:
     if defects & TRANSPORT_DEFECTS:
         return "transport"
     return "special-token" if "special-token" in defects else None
+
+
+def _alike_but_late(values: Sequence[float]) -> bool:
+    """Whether they are the same time, but for few that are longer."""
+    return _alike(sorted(values)[: len(values) - len(values) // LATE_IN])
 
 
 def _alike(values: Sequence[float]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from exonerate.core.deployment.topology import next_hops, probeable
 from exonerate.core.diagnosis.axes.load import LOAD
 from exonerate.core.diagnosis.axes.scenes import Inquiry, axis_scene
+from exonerate.core.diagnosis.endings import moments
 from exonerate.core.diagnosis.judgement import Judgement
 from exonerate.core.diagnosis.walks import walk_scene
 from exonerate.core.scene import Scene
@@ -105,10 +106,10 @@ def copies_prove(judgement: Judgement) -> bool:
 
 def moments_prove(judgement: Judgement) -> bool:
     """Answers through the box stopped together, again and again, while others past it went on."""
-    period = judgement.observed("period")
-    if not judgement.top_is("periodic-kill") or period is None:
+    if not judgement.top_is("periodic-kill"):
         return False
-    return period.value == "together" and period.times >= TIMES_MIN
+    hop = judgement.top.suspect.hop
+    return len(moments(hop, judgement.facts, judgement.deployment)) >= TIMES_MIN
 
 
 def crowd_proves(judgement: Judgement) -> bool:

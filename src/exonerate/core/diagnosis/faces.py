@@ -15,8 +15,11 @@ from exonerate.core.diagnosis.carried import Passage, passage, upstream_in_sight
 from exonerate.core.diagnosis.counted import counted_passage
 from exonerate.core.diagnosis.facts import Facts, Round, Session
 from exonerate.core.diagnosis.leaving import surplus
-from exonerate.core.diagnosis.logged import by_source, ended_by_next, logged_passage
+from exonerate.core.diagnosis.logged import BY, by_source, ended_by_next, logged_passage
 from exonerate.core.diagnosis.suspect import Observation
+
+UPSTREAM = ("request-left", "answer-held", "upstream-face")
+"""The observables that show the upstream side of a hop."""
 
 
 def passage_of(
@@ -54,6 +57,23 @@ def upstream_face(
     if elsewhere:
         return Observation(hop.name, "upstream-face", "elsewhere", elsewhere, elsewhere)
     return Observation(hop.name, "upstream-face", "seen", 1, 1) if seen else None
+
+
+def own_upstream_side(facts: Facts, hop: Hop, seen: Sequence[Observation]) -> bool:
+    """Whether what was seen of the hop's upstream side is surely its own.
+
+    Who talks to the next hop may be somebody whom nobody named, where neither the sockets of the
+    hop's process, nor its log or counters, nor a tap tell whose connections those are.
+    """
+    told = [o for o in seen if o.hop == hop.name and o.observable in UPSTREAM]
+    process = any(
+        bool(sample.processes)
+        for (_, name), samples in facts.sockets.items()
+        if name == hop.name
+        for sample in samples
+    )
+    otherwise = any(o.text.startswith(BY) for o in told) or bool(facts.beside.tapped)
+    return bool(told) and (process or otherwise)
 
 
 def request_copies(

@@ -12,7 +12,7 @@ from exonerate.core.deployment.topology import before, beyond
 from exonerate.core.diagnosis.axes.registry import axis_of
 from exonerate.core.diagnosis.axes.walks import repeats_in_walks
 from exonerate.core.diagnosis.chance import fisher_one_sided
-from exonerate.core.diagnosis.endings import BEAT_TOLERANCE_S, beat_of
+from exonerate.core.diagnosis.endings import BEAT_TOLERANCE_S, beat_of, clocked_endings
 from exonerate.core.diagnosis.facts import Facts, Round, Session
 from exonerate.core.diagnosis.judgement import Judgement
 from exonerate.core.diagnosis.observables import symptom, victim_sessions
@@ -72,14 +72,15 @@ def axis_flips(judgement: Judgement) -> bool:
 
 
 def scenes_with_symptom(judgement: Judgement) -> int:
-    """In how many scenes the victim's shape failed, or was not as it is past the hop."""
+    """In how many scenes the victim's shape failed, or was not as it is past the hop, or a walk."""
     hop = judgement.top.suspect.hop
     passing = {h.name for h in before(judgement.deployment, hop)}
     past = [h for h in judgement.deployment.hops if h.name not in passing]
     reference = victim_sessions(judgement.facts, past)
     entering = [h for h in judgement.deployment.hops if h.name in passing]
     sessions = victim_sessions(judgement.facts, entering)
-    return len({s.scene for s in sessions if symptom(s, reference) != "ok"})
+    copies = {s.scene for s in sessions if symptom(s, reference) != "ok"}
+    return len(copies) + repeats_in_walks(judgement.facts, hop)
 
 
 def _beat_flips(judgement: Judgement) -> bool:
@@ -91,7 +92,7 @@ def _beat_flips(judgement: Judgement) -> bool:
     hop = judgement.top.suspect.hop
     passing = {h.name for h in before(deployment, hop)}
     past = {h.name for h in beyond(deployment, hop)}
-    ended = [s.failed for s in facts.sessions if s.victim_shaped and s.hop in passing and s.failed]
+    ended = clocked_endings(hop, facts, deployment)
     period_s = beat_of(ended)
     if period_s is None:
         return False

@@ -30,6 +30,8 @@ from exonerate.core.diagnosis.endings import (
     ended_after_at,
     ended_by,
     error_said,
+    kept_up,
+    merely_late,
     one_ending,
     period,
     phase,
@@ -47,10 +49,12 @@ from exonerate.core.diagnosis.logged import by_source
 from exonerate.core.diagnosis.meanwhile import engine_state, legs
 from exonerate.core.diagnosis.situations import deep_health, engine_health
 from exonerate.core.diagnosis.speakers import spoken_by
+from exonerate.core.diagnosis.stepping import steps
 from exonerate.core.diagnosis.streaming import innermost, stream_shape
 from exonerate.core.diagnosis.suspect import Observation
 from exonerate.core.diagnosis.texts import closed_while_idle, load_text, same_text, texts_past
 from exonerate.core.diagnosis.vocabulary import ANSWERED, BROKEN_OFF, VALUES
+from exonerate.core.diagnosis.watchdogs import engine_said, watchdog
 
 LATE_TRIES_MIN = 3
 """So many sessions tell an entry that is late as a rule from one that was late by chance."""
@@ -88,6 +92,7 @@ def _of_hop(hop: Hop, facts: Facts, deployment: Deployment) -> list[Observation]
     crowded = load_text(hop, facts, deployment)
     inner = innermost(reference, deployment)
     went = one_ending(through, [symptom(s, inner) for s in through])
+    late = merely_late(through, reference)
     seen = _by_entry(hop.name, "through", [(s.hop, w) for s, w in zip(through, went, strict=True)])
     found = [
         _with_crowds(seen, crowded),
@@ -95,11 +100,11 @@ def _of_hop(hop: Hop, facts: Facts, deployment: Deployment) -> list[Observation]
             hop.name,
             "beyond",
             [
-                (s.hop, symptom(s, () if s in inner else inner))
+                (s.hop, "slow" if s in late else symptom(s, () if s in inner else inner))
                 for s in (*reference, *failed_companions(facts, past))
             ],
         ),
-        _fails_at(hop.name, through),
+        _fails_at(hop.name, [*through, *kept_up(facts, passing)]),
         meanwhile(hop.name, "fresh-meanwhile", facts, {hop.name}),
         small_meanwhile(hop.name, facts),
         meanwhile(hop.name, "beyond-meanwhile", facts, {other.name for other in past}),
@@ -111,7 +116,7 @@ def _of_hop(hop: Hop, facts: Facts, deployment: Deployment) -> list[Observation]
         _tally(hop.name, "spoken-by", spoken_by(facts, deployment, through)),
         leaving(hop, facts, deployment),
         surplus(hop, facts, deployment),
-        engine_process(hop, facts) if is_engine(hop) else None,
+        *_of_engine(hop, facts, through),
         same_text(hop, facts, deployment),
         crowded,
         control_slow(hop, facts),
@@ -123,6 +128,18 @@ def _of_hop(hop: Hop, facts: Facts, deployment: Deployment) -> list[Observation]
         deep_health(hop, facts, through),
     ]
     return [observation for observation in found if observation is not None]
+
+
+def _of_engine(hop: Hop, facts: Facts, through: Sequence[Session]) -> list[Observation | None]:
+    """What its process, its counters to the end of waits, and its own log say of an engine."""
+    if not is_engine(hop):
+        return []
+    return [
+        engine_process(hop, facts),
+        steps(hop, facts, through),
+        watchdog(hop, facts, through),
+        engine_said(hop, facts),
+    ]
 
 
 def _with_crowds(seen: Observation | None, crowded: Observation | None) -> Observation | None:
@@ -141,7 +158,13 @@ def _while_waiting(
     engines = [hop.name] if is_engine(hop) else _engines(deployment)
     looks = [(s, s.waiting) for s in waiting if s.waiting is not None]
     found = [passage_of(facts, session, round_, hop, deployment) for session, round_ in looks]
-    passages = [p for p in found if p is not None]
+    # What was answered late tells nothing of what was never answered.
+    failing = any(s.failed is not None for s, _ in looks)
+    passages = [
+        p
+        for (s, _), p in zip(looks, found, strict=True)
+        if p is not None and (s.failed is not None or not failing)
+    ]
     states = [
         state
         for (session, _), passed in zip(looks, found, strict=True)
@@ -218,7 +241,7 @@ def _endings(
         Observation(hop.name, "ended-after", after, count, count) if after else None,
         Observation(hop.name, "error-said", said, count, count) if said else None,
         Observation(hop.name, "defect-kind", kind, count, count) if kind else None,
-        period(hop, bad, facts, deployment),
+        period(hop, facts, deployment),
     ]
 
 

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 
 from exonerate.core.deployment.model import Deployment
 from exonerate.core.deployment.topology import probeable
+from exonerate.core.diagnosis import beats
 from exonerate.core.diagnosis.axes.load import CROWD, LOAD
 from exonerate.core.diagnosis.axes.registry import AXES
 from exonerate.core.diagnosis.axes.scenes import TRIES
 from exonerate.core.diagnosis.axes.walks import ROUNDS_MAX, WALK_TOKENS, WALKS_MAX
-from exonerate.core.diagnosis.inquiries import (
+from exonerate.core.diagnosis.special_scenes import (
     ABORT_ROUNDS,
     ABORT_ROUNDS_AT_ENGINE,
     ABORT_TOKENS,
@@ -52,6 +53,7 @@ def traffic(deployment: Deployment, *, copies_max: int, gentle: bool = False) ->
         _abort(deployment),
         _axes(deployment, gentle=gentle),
         _crowd(deployment, gentle=gentle),
+        _beats(deployment),
         _walks(deployment),
         _edge(deployment),
     ]
@@ -78,9 +80,10 @@ def left_out(deployment: Deployment) -> list[str]:
 def _victim(deployment: Deployment, copies_max: int, *, gentle: bool) -> Traffic:
     victim = deployment.victim
     entries = _entries(deployment)
-    # One round more than the victim has, to see that a failure ends it; and as many again fresh.
+    # One round more than the victim has, to see that a failure ends it; and as many again fresh,
+    # at one hop, or while something waits at each but the last.
     copied = entries * victim.concurrency * (victim.rounds + 1)
-    fresh = 2 * victim.rounds + 1
+    fresh = (2 * victim.rounds + 1) * (1 if gentle else max(1, entries - 1))
     side = entries * _side(deployment, gentle=gentle)
     return Traffic(
         kind="victim",
@@ -149,6 +152,19 @@ def _crowd(deployment: Deployment, *, gentle: bool) -> Traffic:
         requests_max=TRIES * (victim.rounds * together + 2 * side),
         in_flight_max=max(victim.concurrency, other) + side,
         output_tokens_max=victim.max_tokens,
+        left_out="all",
+    )
+
+
+def _beats(deployment: Deployment) -> Traffic:
+    return Traffic(
+        kind="beats",
+        begins=("beats-",),
+        when="where a box seems to end answers by a clock: several are kept under way for a while",
+        scenes_max=beats.SCENES_MAX,
+        requests_max=2 * beats.ANSWERS_MAX,
+        in_flight_max=2 * beats.ANSWERS_MAX,
+        output_tokens_max=deployment.victim.max_tokens,
         left_out="all",
     )
 

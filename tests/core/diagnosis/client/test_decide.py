@@ -333,3 +333,10 @@ def test_a_program_that_says_all_went_well_and_got_answers_is_never_blamed(
         now_s += wait_s + 0.3
     run = Run(connections, ended_s=now_s + tail_s)
     assert Told(run).verdict()["faults"] == []
+
+
+@pytest.mark.parametrize("blind_s", [2.0, 7.5])
+def test_one_look_that_missed_the_unread_answer_makes_a_deadlock_no_leak(blind_s: float) -> None:
+    """The first look may come before the bytes, the last one while the program ends."""
+    (fault,) = blamed(Told(replace(deadlocked(), blind_s=(blind_s,))).verdict())
+    assert fault == ("client-deadlock", ["client"])

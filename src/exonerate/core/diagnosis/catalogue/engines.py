@@ -69,6 +69,8 @@ SCHEDULER_STUCK = SuspectClass(
         "slots-held": any_of("as-live"),
         "delivered": any_of("acked"),
         "deep-health": any_of("fails", "silent"),
+        "steps": any_of("stop"),
+        "watchdog": any_of("spoke"),
         "keepalive-flip": any_of("same"),
     },
     flips="after a restart the same requests are answered",
@@ -108,6 +110,10 @@ ENGINE_RESTART = SuspectClass(
     },
     needs=("engine-process",),
     flips="once it is up the same requests are answered",
+    settings=(
+        "the engine's host: whether its process runs and listens where `url` of the hop says "
+        "(`ss -ltnp`), and what its log says of its end",
+    ),
 )
 KERNEL_CORRUPTION = SuspectClass(
     slug="kernel-corruption",

@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import mean
+from statistics import mean, median_low
 
 from exonerate.core.diagnosis.client.observed import (
     Observed,
@@ -159,14 +159,23 @@ def _stood(observed: Observed) -> Observation:
     if observed.went_well or observed.still_s < limit_s:
         return Observation(CLIENT, "client-stood", "not", 1, 1)
     unread = [own_unread_bytes(s, last, observed.tap_port) for s in samples]
-    if unread and whole_answer(last) and min(unread) >= UNREAD_SHARE * max(1, last.answer_bytes):
-        text = f"{unread[-1]} of {last.answer_bytes} bytes unread for {observed.still_s:.1f} s"
+    if unread and whole_answer(last) and _left_unread(unread, last):
+        text = f"{max(unread)} of {last.answer_bytes} bytes unread for {observed.still_s:.1f} s"
         return Observation(CLIENT, "client-stood", "unread", times, times, text)
     held = held_connections(observed)
     if held:
         text = f"{len(held)} connections held, nothing asked for {observed.still_s:.1f} s"
         return Observation(CLIENT, "client-stood", "holding", max(len(held), times), times, text)
     return Observation(CLIENT, "client-stood", _how_it_waited(observed), times, times, text)
+
+
+def _left_unread(unread: Sequence[int], last: TappedExchange) -> bool:
+    """Whether most of the answer lay in the socket at most of the looks.
+
+    What is read never comes back, so that one look may have been too early, before the bytes had
+    come, or too late, while the program ended.
+    """
+    return median_low(unread) >= UNREAD_SHARE * max(1, last.answer_bytes)
 
 
 def _how_it_waited(observed: Observed) -> str:
