@@ -5,12 +5,16 @@ from __future__ import annotations
 import asyncio
 import socket
 import struct
-from collections.abc import AsyncIterator, Awaitable, Callable
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
 import orjson
 import pytest
+
+from exonerate.adapters.socket_facts import SO_TIMESTAMPNS
+from exonerate.adapters.sockets import tcp_sockets
 
 Script = Callable[["Peer"], Awaitable[None]]
 
@@ -35,6 +39,7 @@ FINISH = (
 )
 DONE = b"data: [DONE]\n\n"
 LAST_CHUNK = b"0\r\n\r\n"
+POLL_S, POLLS = 0.01, 6000
 
 
 def whole_stream(*words: str) -> bytes:
@@ -70,6 +75,16 @@ class Peer:
                 await asyncio.sleep(pause_s)
             self.writer.write(piece)
             await self.writer.drain()
+
+    async def until_read(self) -> None:
+        """Wait until the client has taken from its kernel whatever was sent to it."""
+        near, far = (self.writer.get_extra_info(f"{end}name")[1] for end in ("sock", "peer"))
+        for _ in range(POLLS):
+            rows = tcp_sockets(lambda local, peer, _: (local, peer) == (far, near))
+            if not any(row.unread_bytes for row in rows):
+                return
+            await asyncio.sleep(POLL_S)
+        raise AssertionError("the client never read what was sent")
 
     def reset(self) -> None:
         """Close by RST."""
@@ -132,6 +147,30 @@ async def serve(script: Script) -> AsyncIterator[Served]:
 def scripted() -> Callable[[Script], AbstractAsyncContextManager[Served]]:
     """Starts a scripted server."""
     return serve
+
+
+@pytest.fixture
+def kernel_stamps() -> Iterator[None]:
+    """Packets are stamped from the first on.
+
+    The kernel begins in the background when a socket first asks for it (`net_enable_timestamp`),
+    and goes on for as long as one such socket is open.
+    """
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        sock.bind(("127.0.0.1", 0))
+        sock.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
+        for _ in range(POLLS):
+            sock.sendto(b"x", sock.getsockname())
+            # A datagram that nobody stamped on its way is stamped when it is read.
+            time.sleep(POLL_S)
+            before_ns = time.clock_gettime_ns(time.CLOCK_REALTIME)
+            (_, _, content), *_ = sock.recvmsg(1, 64)[1]
+            seconds, nanoseconds = struct.unpack("@qq", content)
+            if seconds * 1_000_000_000 + nanoseconds < before_ns:
+                break
+        else:
+            raise AssertionError("the kernel does not stamp what comes")
+        yield
 
 
 @pytest.fixture

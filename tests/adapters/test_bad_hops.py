@@ -12,6 +12,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any, TypeAlias
 
 import pytest
+from tests.support.skipped_time import played
 
 from exonerate.adapters.clock import SystemClock
 from exonerate.adapters.load import play_cell
@@ -26,8 +27,9 @@ OK = b"HTTP/1.1 200 OK\r\n"
 STREAM = OK + b"Content-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 WORD = b'data: {"choices":[{"index":0,"delta":{"content":" word"},"finish_reason":null}]}\n\n'
 DONE = b"data: [DONE]\n\n"
-SILENCE_S = 1.0
-LOAD_SILENCE_S = 3.0
+SILENCE_S = 3.0
+LOAD_SILENCE_S = 8.0
+"""The load generator is a process of its own, to which no time is skipped."""
 RECIPE = RequestRecipe(
     path="/v1/chat/completions",
     model="m",
@@ -50,7 +52,7 @@ def says(*pieces: bytes, then: str = "waits") -> Hop:
         if then == "waits":
             await peer.until_gone()
         elif then == "resets":
-            await asyncio.sleep(0.05)
+            await peer.until_read()
             peer.reset()
 
     return hop
@@ -129,19 +131,20 @@ HOPS: dict[str, tuple[Hop, str]] = {
 """What a hop does, and the code that an exchange with it must have."""
 
 
-def probe(scripted: Start, hop: Hop, deadline_s: float = 20.0) -> Exchange:
+def probe(scripted: Start, hop: Hop, deadline_s: float = 60.0) -> Exchange:
     """The one exchange of a session with that hop."""
+    return asyncio.run(exchange_with(scripted, hop, deadline_s))
+
+
+async def exchange_with(scripted: Start, hop: Hop, deadline_s: float) -> Exchange:
+    """What a session of one round sees."""
     seen: list[Exchange] = []
-
-    async def run() -> None:
-        async with scripted(hop) as served:
-            session = ProbeSession(
-                name="s", hop="h", url=served.url, request=RECIPE, rounds=1, connection="reuse",
-                think_s=0.0, deadline_s=deadline_s,
-            )  # fmt: skip
-            await play_session(session, clock=SystemClock(), emit=seen.append)
-
-    asyncio.run(run())
+    async with scripted(hop) as served:
+        session = ProbeSession(
+            name="s", hop="h", url=served.url, request=RECIPE, rounds=1, connection="reuse",
+            think_s=0.0, deadline_s=deadline_s,
+        )  # fmt: skip
+        await play_session(session, clock=SystemClock(), emit=seen.append)
     (exchange,) = seen
     return exchange
 
@@ -151,7 +154,7 @@ def test_a_probe_observes_it(scripted: Start, name: str) -> None:
     """Nothing raises, nothing counts as complete, and the code says who ended it, how and when."""
     hop, code = HOPS[name]
     waits = code.startswith("c")
-    exchange = probe(scripted, hop, SILENCE_S if waits else 20.0)
+    exchange = played(exchange_with(scripted, hop, SILENCE_S if waits else 60.0))
     assert exchange.end == code
     assert not exchange.complete
     assert (exchange.given_up == "deadline") == waits
@@ -207,7 +210,7 @@ def test_an_endless_body_is_bounded(scripted: Start, kind: bytes) -> None:
             await peer.send(b"x" * 1_000_000)
 
     tracemalloc.start()
-    exchange = probe(scripted, hop, deadline_s=20.0)
+    exchange = probe(scripted, hop)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert exchange.body_bytes > 50_000_000
@@ -232,7 +235,7 @@ def test_an_early_no_is_read_although_a_reset_follows(scripted: Start) -> None:
         async with scripted(hop) as served:
             session = ProbeSession(
                 name="s", hop="h", url=served.url, request=big, rounds=1, connection="reuse",
-                think_s=0.0, deadline_s=10.0,
+                think_s=0.0, deadline_s=60.0,
             )  # fmt: skip
             await play_session(session, clock=SystemClock(), emit=seen.append)
 

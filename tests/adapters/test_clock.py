@@ -7,6 +7,9 @@ from datetime import datetime
 
 from exonerate.adapters.clock import StampClock, SystemClock, read_offset_ns
 
+OFF_NS = 20_000_000
+"""By how much a reading of two clocks may be wrong on a machine that stood still between them."""
+
 
 def test_now_is_the_monotonic_clock() -> None:
     """Stamps of this process compare with those of any other on this machine."""
@@ -23,18 +26,21 @@ def test_wall_is_utc_with_microseconds() -> None:
 
 
 def test_wall_stamps_become_monotonic() -> None:
-    """A wall stamp taken now converts to the monotonic time of now, within a millisecond."""
+    """A wall stamp converts to a monotonic time between the looks before and behind it."""
     stamps = StampClock()
+    before_ns = time.monotonic_ns()
     wall_ns = time.clock_gettime_ns(time.CLOCK_REALTIME)
-    assert abs(stamps.monotonic_ns(wall_ns) - time.monotonic_ns()) < 1_000_000
+    behind_ns = time.monotonic_ns()
+    assert before_ns - OFF_NS <= stamps.monotonic_ns(wall_ns) <= behind_ns + OFF_NS
 
 
 def test_a_step_of_the_wall_clock_is_counted() -> None:
     """An offset that jumps between two readings is a step; the new one is used."""
+    before_ns = time.monotonic_ns()
     stamps = StampClock()
-    stamps.offset_ns += 50_000_000
-    stamps.resync(time.monotonic_ns())
+    stamps.offset_ns += 10 * OFF_NS
+    stamps.resync(before_ns)
     assert stamps.steps == 0
     stamps.resync(time.monotonic_ns() + 2_000_000_000)
     assert stamps.steps == 1
-    assert abs(stamps.offset_ns - read_offset_ns()) < 1_000_000
+    assert abs(stamps.offset_ns - read_offset_ns()) < 2 * OFF_NS

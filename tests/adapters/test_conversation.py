@@ -19,6 +19,7 @@ from h2.errors import ErrorCodes
 from h2.events import RequestReceived
 from h2.settings import SettingCodes
 from tests.support.certificates import Authority, authority_in
+from tests.support.skipped_time import played
 
 from exonerate.adapters.address import parse_address
 from exonerate.adapters.clock import SystemClock
@@ -43,7 +44,7 @@ def session_at(url: str, **changes: Any) -> ProbeSession:
     prompt = PromptRecipe(seed=1, prompt_tokens=changes.pop("prompt_tokens", 20), growth_tokens=10)
     recipe = RequestRecipe(path="/v1/chat/completions", model="m", prompt=prompt, max_tokens=8)
     settings: dict[str, Any] = {
-        "rounds": 1, "connection": "reuse", "think_s": 0.0, "deadline_s": 5.0, **changes,
+        "rounds": 1, "connection": "reuse", "think_s": 0.0, "deadline_s": 60.0, **changes,
     }  # fmt: skip
     return ProbeSession(name="probe", hop="edge", url=url, request=recipe, **settings)
 
@@ -68,7 +69,7 @@ def hypercorn(*arguments: str) -> Iterator[int]:
             yield listener.getsockname()[1]
         finally:
             program.terminate()
-            program.wait(10)
+            program.wait(60)
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +95,7 @@ def tls_port(authority: Authority) -> Iterator[int]:
 
 def test_a_session_over_http2_is_complete(plain_port: int) -> None:
     """Every stamp is there as over HTTP/1.1, and all rounds share the connection."""
-    seen = probe(f"http://127.0.0.1:{plain_port}", rounds=3, deadline_s=20.0)
+    seen = probe(f"http://127.0.0.1:{plain_port}", rounds=3)
     assert [exchange.complete for exchange in seen] == [True] * 3
     assert [exchange.end for exchange in seen] == ["---"] * 3
     assert {exchange.http_version for exchange in seen} == {"2"}
@@ -112,14 +113,14 @@ def test_a_session_over_http2_is_complete(plain_port: int) -> None:
 
 def test_a_long_request_goes_out_as_the_windows_open(plain_port: int) -> None:
     """A prompt of several windows arrives whole."""
-    (seen,) = probe(f"http://127.0.0.1:{plain_port}", prompt_tokens=200_000, deadline_s=20.0)
+    (seen,) = probe(f"http://127.0.0.1:{plain_port}", prompt_tokens=200_000)
     assert seen.complete
     assert seen.request_bytes > 1_000_000
 
 
 def test_http1_is_spoken_unless_the_deployment_says_otherwise(plain_port: int) -> None:
     """A probe copies what clients of LLM services do, and those speak HTTP/1.1."""
-    (seen,) = probe(f"http://127.0.0.1:{plain_port}", USUAL, deadline_s=20.0)
+    (seen,) = probe(f"http://127.0.0.1:{plain_port}", USUAL)
     assert seen.complete
     assert seen.http_version == "1.1"
 
@@ -130,14 +131,14 @@ def test_the_handshake_chooses_only_where_it_may(
 ) -> None:
     """Over TLS the offer follows the deployment; `auto` takes what the hop prefers."""
     link = Link(http=http, ca=str(authority.certificate))
-    seen = probe(f"https://127.0.0.1:{tls_port}", link, rounds=2, deadline_s=20.0)
+    seen = probe(f"https://127.0.0.1:{tls_port}", link, rounds=2)
     assert [exchange.complete for exchange in seen] == [True, True]
     assert {exchange.http_version for exchange in seen} == {spoken}
 
 
 def test_without_tls_auto_is_http1(plain_port: int) -> None:
     """Where there is no handshake nothing can be chosen in it."""
-    (seen,) = probe(f"http://127.0.0.1:{plain_port}", Link(http="auto"), deadline_s=20.0)
+    (seen,) = probe(f"http://127.0.0.1:{plain_port}", Link(http="auto"))
     assert seen.http_version == "1.1"
 
 
@@ -183,7 +184,7 @@ class Server:
 
 
 def against(script: Callable[[Server], Any], link: Link = HTTP2, **changes: Any) -> list[Exchange]:
-    """What a session sees of a scripted hop."""
+    """What a session sees of a scripted hop, on a clock that skips what is only waited for."""
     seen: list[Exchange] = []
 
     async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -201,7 +202,7 @@ def against(script: Callable[[Server], Any], link: Link = HTTP2, **changes: Any)
             session = session_at(f"http://127.0.0.1:{port}", **changes)
             await play_session(session, clock=SystemClock(), emit=seen.append, link=link)
 
-    asyncio.run(run())
+    played(run())
     return seen
 
 

@@ -81,13 +81,13 @@ def test_a_page_that_trickles_in_for_ever_is_cut_off(content: bytes) -> None:
         page = read(url)
     assert page.status is None
     assert "no answer within" in str(page.error)
-    assert time.monotonic() - begun < 10
+    assert time.monotonic() - begun < 60
 
 
 def test_a_page_without_an_end_is_read_up_to_a_limit() -> None:
     """The rest is not wanted."""
     with server(flood) as url:
-        page = asyncio.run(get_page(url, timeout_s=20))
+        page = asyncio.run(get_page(url, timeout_s=60))
     assert len(page.text) == BODY_LIMIT
 
 

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import sys
+import time
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
@@ -51,7 +52,7 @@ def cell_at(url: str, **changes: Any) -> LoadCell:
         ),
         "concurrency": 4,
         "requests": 12,
-        "deadline_s": 2.0,
+        "deadline_s": 60.0,
     }
     settings.update(changes)
     return LoadCell(**settings)
@@ -147,7 +148,7 @@ def test_a_stalled_stream_blocks_nobody(scripted: Start) -> None:
             stalls = len(peer.log) == 3
             await peer.send(STREAM_HEAD + chunk(WORD) if stalls else WHOLE)
 
-    event, _ = play(scripted, script, deadline_s=0.4)
+    event, _ = play(scripted, script, deadline_s=4.0)
     assert sorted(ends(event)) == ["cZD"] + ["ok"] * 11
 
 
@@ -203,13 +204,26 @@ def test_an_engine_that_closes_after_each_answer_is_followed(scripted: Start) ->
     assert event["instrument"]["connections"] >= 6
 
 
+@pytest.mark.usefixtures("kernel_stamps")
 def test_events_far_apart_are_timed_one_by_one(scripted: Start) -> None:
     """The first token's stamp is the first event's, not the end's."""
-    pieces = (STREAM_HEAD, chunk(WORD), chunk(WORD), TAIL)
-    event, _ = play(scripted, answers(*pieces, pause_s=0.03), concurrency=1, requests=1)
+    sent_ns: list[int] = []
+
+    async def script(peer: Any) -> None:
+        await peer.request()
+        for piece in (STREAM_HEAD, chunk(WORD), chunk(WORD), TAIL):
+            sent_ns.append(time.monotonic_ns())
+            await peer.send(piece)
+            await peer.until_read()
+        await peer.until_gone()
+
+    event, _ = play(scripted, script, concurrency=1, requests=1)
     begun_ns, first_token_ns, ended_ns = event["rows"][0][:3]
-    assert 25_000_000 < first_token_ns - begun_ns < 500_000_000
-    assert ended_ns - first_token_ns > 50_000_000
+    _, first_word_ns, second_word_ns, tail_ns = sent_ns
+    slack_ns = 20_000_000  # what two clocks of one machine may be compared to within
+    assert begun_ns < first_word_ns
+    assert first_word_ns - slack_ns < first_token_ns < second_word_ns
+    assert tail_ns - slack_ns < ended_ns
 
 
 def test_an_unstreamed_answer_is_measured(scripted: Start) -> None:
@@ -226,7 +240,7 @@ def test_an_unstreamed_answer_is_measured(scripted: Start) -> None:
 
 def test_the_time_limit_ends_a_cell(scripted: Start) -> None:
     """A cell stops at its time limit with what was measured until then."""
-    event, _ = play(scripted, answers(), requests=4, deadline_s=30.0, time_limit_s=0.3)
+    event, _ = play(scripted, answers(), requests=4, deadline_s=60.0, time_limit_s=2.0)
     assert set(ends(event)) == {"cZH"}
     assert "time limit reached" in event["instrument"]["notes"]
 
@@ -235,16 +249,26 @@ def test_a_cancelled_cell_stops_its_worker(scripted: Start) -> None:
     """Cancelling the cell ends the worker process too."""
 
     async def run() -> bool:
-        async with scripted(answers()) as served:
-            with pytest.raises(TimeoutError):
-                async with asyncio.timeout(1.0):
-                    await play_cell(cell_at(served.url, deadline_s=60.0), clock=SystemClock())
-            await asyncio.wait_for(served.gone.wait(), 5)
+        asked = asyncio.Event()
+
+        async def script(peer: Any) -> None:
+            await peer.request()
+            asked.set()
+            await peer.until_gone()
+
+        async with scripted(script) as served:
+            playing = asyncio.ensure_future(play_cell(cell_at(served.url), clock=SystemClock()))
+            await asked.wait()
+            playing.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await playing
+            await asyncio.wait_for(served.gone.wait(), 60)
             return True
 
     assert asyncio.run(run())
 
 
+@pytest.mark.usefixtures("kernel_stamps")
 def test_the_instrument_reports_itself(scripted: Start) -> None:
     """CPU, lag and the source of the stamps are part of every result."""
     event, _ = play(scripted, answers(WHOLE))
@@ -281,7 +305,7 @@ def test_a_worker_whose_starter_is_gone_ends_quietly(scripted: Start, tmp_path: 
                 "url": served.url,
                 "request": request_json(cell.request),
                 "plan": {"kind": "closed", "concurrency": 1, "requests": 10**6},
-                "deadline_s": 10.0,
+                "deadline_s": 60.0,
                 "time_limit_s": 60.0,
                 "spool": str(tmp_path / "spool"),
             }

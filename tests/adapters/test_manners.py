@@ -49,7 +49,7 @@ async def probe(url: str, rounds: int = 1) -> list[Exchange]:
     seen: list[Exchange] = []
     session = ProbeSession(
         name="s", hop="h", url=url, request=RECIPE, rounds=rounds, connection="reuse",
-        think_s=0.0, deadline_s=20.0, stop_after_failure=False,
+        think_s=0.0, deadline_s=60.0, stop_after_failure=False,
     )  # fmt: skip
     await play_session(session, clock=SystemClock(), emit=seen.append)
     return seen
@@ -59,7 +59,7 @@ async def load(url: str, requests: int = 1) -> Any:
     """A cell of requests, one after the other."""
     cell = LoadCell(
         name="c", hop="h", url=url, request=RECIPE, concurrency=1, requests=requests,
-        deadline_s=20.0,
+        deadline_s=60.0,
     )  # fmt: skip
     return await play_cell(cell, clock=SystemClock())
 
@@ -104,7 +104,7 @@ def test_pages_and_token_counts_ignore_proxies_too(
         await peer.send(b'HTTP/1.1 200 OK\r\nContent-Length: 11\r\n\r\n{"count":3}')
 
     async def ask(url: str) -> Any:
-        page = await get_page(f"{url}/metrics", timeout_s=10.0)
+        page = await get_page(f"{url}/metrics", timeout_s=60.0)
         return page.status, await EngineTokenizer(url, "m").count("three little words")
 
     assert against(scripted, hop, ask)[0] == (200, 3)

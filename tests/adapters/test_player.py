@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 import pytest
+from tests.support.skipped_time import played
 
 from exonerate.adapters.clock import SystemClock
 from exonerate.adapters.player import ActivityFailed, ScenePlayer, Stage
@@ -64,11 +65,11 @@ PERFORMERS: dict[type[Activity], Callable[[Activity, Stage], Awaitable[None]]] =
 }
 
 
-def play(*activities: Activity, limit_s: float = 5.0) -> list[Event]:
+def play(*activities: Activity, limit_s: float = 60.0) -> list[Event]:
     """Play one scene."""
     player = ScenePlayer(clock=SystemClock(), performers=PERFORMERS)
     scene = Scene(id="s", why="test", activities=activities, time_limit_s=limit_s)
-    return list(asyncio.run(player.play(scene, silent)))
+    return list(played(player.play(scene, silent)))
 
 
 def reading(after: str) -> ReadSetting:
@@ -139,7 +140,7 @@ def test_an_interrupted_scene_hands_over_what_it_saw() -> None:
             await player.play(scene, silent)
 
     with pytest.raises(TimeoutError) as caught:
-        asyncio.run(run())
+        played(run())
     # Python before 3.11.3 does not name the cause.
     cancelled = caught.value.__cause__ or caught.value.__context__
     assert [event.activity for event in getattr(cancelled, "events", [])] == ["quick"]
@@ -155,7 +156,7 @@ def test_what_the_operator_must_change_comes_out_of_every_group() -> None:
 
     player = ScenePlayer(clock=SystemClock(), performers={RestartService: lacking})
     twice = tuple(RestartService(name=name, service="good") for name in "ab")
-    scene = Scene(id="s", why="test", activities=twice, time_limit_s=5.0)
+    scene = Scene(id="s", why="test", activities=twice, time_limit_s=60.0)
     with pytest.raises(ExonerateError, match="there is no key") as caught:
         asyncio.run(player.play(scene, silent))
     assert [event.kind for event in caught.value.events] == ["begun", "begun"]  # type: ignore[attr-defined]  # set by the player

@@ -11,6 +11,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any, TypeAlias
 
 import pytest
+from tests.support.skipped_time import played
 
 from exonerate.adapters.clock import SystemClock
 from exonerate.adapters.prober import StallWatch, play_session
@@ -26,6 +27,8 @@ STREAM_HEAD = (
 WORD = b'data: {"choices":[{"index":0,"delta":{"content":" word"},"finish_reason":null}]}\n\n'
 FINISH = b'data: {"choices":[{"index":0,"delta":{},"finish_reason":"length"}]}\n\n'
 DONE = b"data: [DONE]\n\n"
+PATIENCE_S = 60.0
+"""What no machine is too slow for: no test waits for it."""
 
 
 def chunk(content: bytes) -> bytes:
@@ -53,7 +56,7 @@ def session_at(url: str, **changes: Any) -> ProbeSession:
         "rounds": 1,
         "connection": "reuse",
         "think_s": 0.0,
-        "deadline_s": 2.0,
+        "deadline_s": PATIENCE_S,
     }
     settings.update(changes)
     return ProbeSession(**settings)
@@ -63,14 +66,24 @@ def play(
     scripted: Start, script: Callable[[Any], Awaitable[None]], **changes: Any
 ) -> list[Exchange]:
     """Play one session against a scripted hop and return what it saw."""
+    return asyncio.run(session_of(scripted, script, **changes))
+
+
+def wait_out(
+    scripted: Start, script: Callable[[Any], Awaitable[None]], **changes: Any
+) -> list[Exchange]:
+    """The same where time shall pass: on a clock that skips what is only waited for."""
+    return played(session_of(scripted, script, **changes))
+
+
+async def session_of(
+    scripted: Start, script: Callable[[Any], Awaitable[None]], **changes: Any
+) -> list[Exchange]:
+    """What one session sees of a scripted hop."""
     seen: list[Exchange] = []
-
-    async def run() -> None:
-        async with scripted(script) as served:
-            session = session_at(served.url, **changes)
-            await play_session(session, clock=SystemClock(), emit=seen.append)
-
-    asyncio.run(run())
+    async with scripted(script) as served:
+        session = session_at(served.url, **changes)
+        await play_session(session, clock=SystemClock(), emit=seen.append)
     return seen
 
 
@@ -120,21 +133,11 @@ def test_events_in_one_read_are_censored(scripted: Start) -> None:
 def test_events_apart_are_stamped_apart(scripted: Start) -> None:
     """Events that come one by one keep their distances, and none is censored."""
     pieces = (STREAM_HEAD, chunk(WORD), chunk(WORD), chunk(WORD) + chunk(DONE) + b"0\r\n\r\n")
-    (seen,) = play(scripted, answers(*pieces, pause_s=0.03))
+    (seen,) = wait_out(scripted, answers(*pieces, pause_s=0.03))
     first, second, third = seen.arrivals_ms
-    assert second - first >= 25
-    assert third - second >= 25
+    assert second - first == pytest.approx(30, abs=0.1)
+    assert third - second == pytest.approx(30, abs=0.1)
     assert seen.censored_arrivals == 0
-
-
-def test_the_kernel_stamps_the_reads(scripted: Start) -> None:
-    """On Linux the stamps are the kernel's, also where the reader was late.
-
-    The kernel begins to stamp in the background when the first socket asks for it
-    (`net_enable_timestamp`), so that the first answers of a session may come without.
-    """
-    seen = play(scripted, answers(WHOLE), rounds=8, think_s=0.05)
-    assert seen[-1].stamp_source == "kernel"
 
 
 def test_rounds_share_one_connection(scripted: Start) -> None:
@@ -155,7 +158,7 @@ def test_fresh_rounds_use_a_connection_each(scripted: Start) -> None:
 
 def test_a_swallowed_request_waits_until_the_deadline(scripted: Start) -> None:
     """A hop that keeps silent ends the round at its deadline, as our silence."""
-    seen = play(scripted, answers(), rounds=3, deadline_s=0.2)
+    seen = wait_out(scripted, answers(), rounds=3, deadline_s=0.2)
     assert [exchange.end for exchange in seen] == ["cZH"]
     assert seen[0].given_up == "deadline"
     assert seen[0].first_byte_ns is None
@@ -173,9 +176,9 @@ def test_a_given_up_round_closes_its_connection(scripted: Start) -> None:
         async with scripted(script) as served:
             session = session_at(served.url, deadline_s=0.1)
             await play_session(session, clock=SystemClock(), emit=lambda _: None)
-            await asyncio.wait_for(served.gone.wait(), 2)
+            await asyncio.wait_for(served.gone.wait(), PATIENCE_S)
 
-    asyncio.run(run())
+    played(run())
 
 
 def test_a_cut_stream_ends_by_the_hops_fin(scripted: Start) -> None:
@@ -211,7 +214,7 @@ def test_a_reset_is_told_from_a_close(scripted: Start) -> None:
         await asyncio.sleep(0.05)
         peer.reset()
 
-    (seen,) = play(scripted, script)
+    (seen,) = wait_out(scripted, script)
     assert seen.end == "hRD"
     assert seen.content.meaningful_events == 1
 
@@ -237,7 +240,7 @@ def test_a_name_that_does_not_resolve_is_an_observation() -> None:
 
 def test_a_connection_closed_while_idle_is_replaced_and_noted(scripted: Start) -> None:
     """FIN before the next request is noted, and the round goes over a new connection."""
-    seen = play(scripted, once_then_close(WHOLE), rounds=2, think_s=0.1)
+    seen = wait_out(scripted, once_then_close(WHOLE), rounds=2, think_s=0.1)
     assert [exchange.complete for exchange in seen] == [True, True]
     assert not seen[0].connection.closed_while_idle
     assert seen[1].connection.closed_while_idle
@@ -275,9 +278,9 @@ def test_a_buffered_burst_shows_in_the_arrivals(scripted: Start) -> None:
         await asyncio.sleep(0.1)
         await peer.send(WHOLE)
 
-    (seen,) = play(scripted, script)
+    (seen,) = wait_out(scripted, script)
     assert seen.arrivals_ms[0] >= 90
-    assert seen.arrivals_ms[-1] - seen.arrivals_ms[0] < 5
+    assert seen.arrivals_ms[-1] == seen.arrivals_ms[0]
 
 
 @pytest.mark.parametrize("status", [b"413 Payload Too Large", b"503 Service Unavailable"])
@@ -297,7 +300,7 @@ def test_an_early_error_while_the_body_is_sent_is_read(scripted: Start) -> None:
     async def script(peer: Any) -> None:
         await peer.reader.readuntil(b"\r\n\r\n")
         await peer.send(b"HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n")
-        await asyncio.sleep(0.5)
+        await peer.until_gone()
 
     prompt = PromptRecipe(seed=1, prompt_tokens=2_000_000)
     (seen,) = play(scripted, script, request={"prompt": prompt})
@@ -322,7 +325,7 @@ def test_half_a_chunk_is_cut_at_the_close(scripted: Start) -> None:
 def test_a_content_length_too_long_waits_and_says_so(scripted: Start) -> None:
     """A promise of more bytes than come is silence in the data until the deadline."""
     answer = b"HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\n{}"
-    (seen,) = play(scripted, answers(answer), request={"stream": False}, deadline_s=0.2)
+    (seen,) = wait_out(scripted, answers(answer), request={"stream": False}, deadline_s=0.2)
     assert seen.end == "cZD"
     assert not seen.body_complete
 
@@ -345,7 +348,7 @@ def test_an_endless_header_is_refused(scripted: Start) -> None:
         while True:
             await peer.send(b"X-Filler: " + b"x" * 1000 + b"\r\n")
 
-    (seen,) = play(scripted, script, deadline_s=30.0)
+    (seen,) = play(scripted, script)
     assert seen.error == "head-too-long"
     assert seen.end == "hXH"
 
@@ -360,7 +363,7 @@ def test_a_huge_event_keeps_memory_bounded(scripted: Start) -> None:
         await peer.send(*pieces)
 
     tracemalloc.start()
-    (seen,) = play(scripted, script, deadline_s=20.0)
+    (seen,) = play(scripted, script)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert "oversized-event" in seen.content.defects
@@ -403,10 +406,10 @@ def test_slow_bytes_cannot_outlive_the_deadline(scripted: Start) -> None:
             await peer.send(bytes([byte]))
             await asyncio.sleep(0.01)
 
-    (seen,) = play(scripted, script, deadline_s=0.4)
+    (seen,) = wait_out(scripted, script, deadline_s=0.4)
     assert seen.given_up == "deadline"
     assert seen.end == "cFH"
-    assert seen.ended_ns - seen.begun_ns < 1_500_000_000
+    assert seen.ended_ns - seen.begun_ns < 500_000_000
 
 
 def test_compressed_streams_are_read(scripted: Start) -> None:
@@ -457,7 +460,7 @@ def test_alarms_ring_while_a_round_waits(scripted: Start) -> None:
             session = session_at(served.url, deadline_s=0.3, rounds=2, stop_after_failure=False)
             await play_session(session, clock=SystemClock(), emit=seen.append, stall=watch)
 
-    asyncio.run(run())
+    played(run())
     assert rung == [(0.05, 1), (0.1, 1)]
     assert len(seen) == 2
 
@@ -474,7 +477,7 @@ def test_alarms_do_not_ring_while_events_come(scripted: Start) -> None:
                 session_at(served.url), clock=SystemClock(), emit=lambda _: None, stall=watch
             )
 
-    asyncio.run(run())
+    played(run())
     assert rung == []
 
 
@@ -491,7 +494,7 @@ def test_comments_do_not_hide_a_stall(scripted: Start) -> None:
                 session_at(served.url), clock=SystemClock(), emit=seen.append, stall=watch
             )
 
-    asyncio.run(run())
+    played(run())
     assert rung == [1]
     assert seen[0].content.comments == 8
 
@@ -505,17 +508,17 @@ def test_a_waiting_round_can_be_given_up_early(scripted: Start) -> None:
             give_up = asyncio.Event()
             watch = StallWatch(((0.05, lambda _: give_up.set()),))
             await play_session(
-                session_at(served.url, deadline_s=30.0),
+                session_at(served.url, deadline_s=PATIENCE_S),
                 clock=SystemClock(),
                 emit=seen.append,
                 stall=watch,
                 give_up=give_up,
             )
 
-    asyncio.run(run())
+    played(run())
     assert seen[0].given_up == "provisional"
     assert seen[0].end == "cZH"
-    assert seen[0].ended_ns - seen[0].begun_ns < 2_000_000_000
+    assert seen[0].ended_ns - seen[0].begun_ns < 100_000_000
 
 
 def test_an_interrupted_round_is_still_recorded(scripted: Start) -> None:
@@ -530,7 +533,7 @@ def test_an_interrupted_round_is_still_recorded(scripted: Start) -> None:
                         session_at(served.url), clock=SystemClock(), emit=seen.append
                     )
 
-    asyncio.run(run())
+    played(run())
     assert [exchange.given_up for exchange in seen] == ["interrupted"]
 
 

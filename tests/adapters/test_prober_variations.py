@@ -49,7 +49,7 @@ def play(
                 rounds=rounds,
                 connection="reuse",
                 think_s=0.0,
-                deadline_s=2.0,
+                deadline_s=60.0,
                 tcp_keepalive_s=keepalive_s,
             )
             await play_session(session, clock=SystemClock(), emit=seen.append)

@@ -18,7 +18,7 @@ from exonerate.errors import ExonerateError
 
 REQUEST = b"POST /v1/completions HTTP/1.1\r\nContent-Length: 2\r\n\r\n{}"
 ANSWER = b'HTTP/1.1 200 OK\r\nContent-Length: 25\r\n\r\n{"choices":[{"text":"x"}]}'[:-1]
-WAIT_S = 5.0
+WAIT_S = 60.0
 FLOOD_BYTES = 1 << 30
 
 

@@ -103,7 +103,7 @@ def session_at(url: str, rounds: int = 1) -> ProbeSession:
     """A session of the shape that every test here needs."""
     return ProbeSession(
         name="s", hop="h", url=url, request=RECIPE, rounds=rounds, connection="reuse",
-        think_s=0.0, deadline_s=5.0,
+        think_s=0.0, deadline_s=60.0,
     )  # fmt: skip
 
 
@@ -112,13 +112,14 @@ def load(pair: Pair, **changes: Any) -> Any:
 
     async def play(url: str) -> Any:
         cell = LoadCell(
-            name="c", hop="h", url=url, request=RECIPE, concurrency=2, requests=6, deadline_s=20.0
+            name="c", hop="h", url=url, request=RECIPE, concurrency=2, requests=6, deadline_s=60.0
         )
         return await play_cell(cell, clock=SystemClock(), **changes)
 
     return against_engine(pair, play)
 
 
+@pytest.mark.usefixtures("kernel_stamps")
 def test_a_session_over_tls_is_complete(authority: Authority, pair: Pair) -> None:
     """The handshake has its own stamp, and the connection is reused with the kernel's stamps."""
     first, second = probe(pair, ca=authority.certificate, rounds=2)
@@ -259,7 +260,7 @@ def test_pages_are_had_with_the_certificates_of_their_hop(authority: Authority, 
 
     async def play(url: str) -> Any:
         cas = {url.removeprefix("https://"): str(authority.certificate)}
-        return [await get_page(url, timeout_s=2.0, cas=which) for which in (cas, {})]
+        return [await get_page(url, timeout_s=60.0, cas=which) for which in (cas, {})]
 
     known, unknown = against_engine(pair, play)
     assert known.error == "Remote end closed connection without response"

@@ -2,6 +2,8 @@
 
 import asyncio
 
+from tests.support.skipped_time import played
+
 from exonerate.adapters import turns
 from exonerate.adapters.turns import Turn
 
@@ -45,4 +47,4 @@ def test_a_round_that_hangs_holds_nobody_up() -> None:
             await Turn(lock).take()
         return lock.locked()
 
-    assert asyncio.run(run())
+    assert played(run())

@@ -45,7 +45,7 @@ def _quiet(what: str, fraction: float | None) -> None:
 
 
 def _broken(target: str, empty_lse: float) -> set[str]:
-    child = worker(target, limit_s=20, empty_lse=empty_lse)
+    child = worker(target, limit_s=60, empty_lse=empty_lse)
     try:
         sweep = Sweep(target=target, level="quick", dtypes=("fp32",))
         proof = prove(child, sweep, _quiet)

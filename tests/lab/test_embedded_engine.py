@@ -7,10 +7,11 @@ import os
 import signal
 import subprocess
 import sys
-import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from tests.support.patience import PATIENCE_S
 
 from exonerate.adapters.engines.names import counter_reader, engine_states
 from exonerate.lab.processes import Ready, answers, free_ports, start_program
@@ -21,7 +22,7 @@ ENGINE = [sys.executable, "-m", "exonerate.lab.embedded_engine"]
 
 def get(url: str, path: str) -> tuple[int, bytes]:
     """Status and body of one GET."""
-    connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=10)
+    connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=60)
     connection.request("GET", path)
     response = connection.getresponse()
     answer = response.status, response.read()
@@ -40,20 +41,20 @@ def test_counters_slots_and_name_are_served(engine_url: str) -> None:
 def test_signal_ends_it_in_mid_answer(
     number: signal.Signals, model_file: Path, tmp_path: Path
 ) -> None:
-    """A signal in the middle of an answer ends the process within a second; the port is free."""
+    """A signal in the middle of an answer ends the process before the answer; the port is free."""
     (port,) = free_ports(1)
     argv = [*ENGINE, "--model", str(model_file), "--port", str(port), "--ctx", "2048"]
     ready = Ready(url=f"http://127.0.0.1:{port}/health")
     with start_program(argv, log=tmp_path / "log", ready=ready) as program:
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
-        body = '{"prompt": "Count:", "max_tokens": 400, "stream": true, "ignore_eos": true}'
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+        body = '{"prompt": "Count:", "max_tokens": 1800, "stream": true, "ignore_eos": true}'
         connection.request("POST", "/v1/completions", body, {"Content-Type": "application/json"})
         response = connection.getresponse()
         assert response.readline().startswith(b"data: ")
-        begun = time.monotonic()
         os.kill(program.pid, number)
-        assert program.wait(5) == -number
-        assert time.monotonic() - begun < 1.0
+        assert program.wait(PATIENCE_S) == -number
+        with suppress(http.client.IncompleteRead, ConnectionError):
+            assert b"[DONE]" not in response.read()
         connection.close()
         response.close()
     assert not answers(f"tcp://127.0.0.1:{port}")

@@ -4,10 +4,10 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
+from tests.support.patience import PATIENCE_S, until
 
 from exonerate.lab.guard import MARK, guarded
 
@@ -60,11 +60,8 @@ def test_a_director_that_dies_leaves_no_process_and_no_folder(
     with director:
         assert len(alive(pids)) == 2
         director.send_signal(number)
-    end = time.monotonic() + 10
-    while (alive(pids) or folder.exists()) and time.monotonic() < end:
-        time.sleep(0.02)
-    assert alive(pids) == []
-    assert not folder.exists()
+    until(lambda: not alive(pids), "the end of all processes")
+    until(lambda: not folder.exists(), "the end of the folder")
 
 
 def test_nothing_is_left_at_an_ordinary_end(tmp_path: Path) -> None:
@@ -73,7 +70,7 @@ def test_nothing_is_left_at_an_ordinary_end(tmp_path: Path) -> None:
     folder.mkdir()
     director, pids = directed(folder, "leave")
     with director:
-        assert director.wait(10) == 0
+        assert director.wait(PATIENCE_S) == 0
     assert alive(pids) == []
     assert not folder.exists()
 

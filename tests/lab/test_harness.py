@@ -17,7 +17,7 @@ SHORT = ["--rounds", "3", "--max-tokens", "2", "--prompt-words", "10", "--growth
 def run(url: str, *options: str) -> tuple[int, dict[str, object], str]:
     """Status, summary and progress lines of one run."""
     argv = [*HARNESS, "--base-url", url, *SHORT, *options]
-    ended = subprocess.run(argv, capture_output=True, timeout=60)
+    ended = subprocess.run(argv, capture_output=True, timeout=100)
     return ended.returncode, json.loads(ended.stdout), ended.stderr.decode()
 
 

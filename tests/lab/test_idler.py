@@ -15,7 +15,7 @@ def test_connections_are_opened_and_stay(tmp_path: Path) -> None:
         url = f"http://127.0.0.1:{server.getsockname()[1]}"
         argv = [sys.executable, "-m", "exonerate.lab.idler", "--base-url", url]
         with start_program([*argv, "--count", "5", "--pause", "0"], log=tmp_path / "log"):
-            server.settimeout(10)
+            server.settimeout(60)
             held = [server.accept()[0] for _ in range(5)]
             for connection in held:
                 connection.setblocking(False)

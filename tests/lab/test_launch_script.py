@@ -46,7 +46,7 @@ def test_serving_process_carries_the_knob(model_file: Path, tmp_path: Path) -> N
         process = Path(f"/proc/{program.pid}")
         assert b"LLAMA_ARG_UBATCH=64" in (process / "environ").read_bytes().split(b"\0")
         assert b"exonerate.lab.embedded_engine" in (process / "cmdline").read_bytes().split(b"\0")
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
         body = json.dumps({"model": "smollm2", "prompt": "One, two,", "max_tokens": 4})
         connection.request("POST", "/v1/completions", body, {"Content-Type": "application/json"})
         answer = json.load(connection.getresponse())

@@ -85,10 +85,10 @@ def test_second_process_waits_for_the_first(pin: ModelPin, tmp_path: Path) -> No
         fcntl.flock(lock, fcntl.LOCK_EX)
         fetch = threading.Thread(target=fetch_model, args=(cache, note), kwargs={"pin": pin})
         fetch.start()
-        assert waiting.wait(10)
+        assert waiting.wait(60)
         assert not (cache / "model.gguf").exists()
         fcntl.flock(lock, fcntl.LOCK_UN)
-    fetch.join(30)
+    fetch.join(100)
     assert (cache / "model.gguf").read_bytes() == CONTENT
 
 

@@ -6,10 +6,10 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
+from tests.support.patience import PATIENCE_S, until
 
 from exonerate.errors import ExonerateError
 from exonerate.lab.processes import Ready, answers, free_ports, start_program
@@ -22,15 +22,6 @@ def alive(pid: int) -> bool:
     except FileNotFoundError:
         return False
     return stat.rpartition(")")[2].split()[0] not in "ZX"
-
-
-def wait_until_gone(pid: int) -> bool:
-    """Whether the process ends within a few seconds."""
-    for _ in range(250):
-        if not alive(pid):
-            return True
-        time.sleep(0.02)
-    return False
 
 
 def test_program_answers_and_is_gone_afterwards(tmp_path: Path) -> None:
@@ -57,14 +48,11 @@ def test_descendants_end_even_when_they_ignore_sigterm(tmp_path: Path) -> None:
     )
     note = tmp_path / "grandchild"
     with start_program([sys.executable, "-c", child, str(note)], log=tmp_path / "log") as program:
-        for _ in range(250):
-            if note.exists() and note.read_text().endswith("\n"):
-                break
-            time.sleep(0.02)
+        until(lambda: note.exists() and note.read_text().endswith("\n"), "the grandchild")
         grandchild = int(note.read_text())
         assert alive(grandchild)
     assert not alive(program.pid)
-    assert wait_until_gone(grandchild)
+    until(lambda: not alive(grandchild), "the end of the grandchild")
 
 
 def test_killed_parent_leaves_nothing(tmp_path: Path) -> None:
@@ -80,17 +68,14 @@ def test_killed_parent_leaves_nothing(tmp_path: Path) -> None:
         "    time.sleep(60)\n"
     )
     running = subprocess.Popen([sys.executable, "-c", parent, str(note)])
-    for _ in range(500):
-        if note.exists():
-            break
-        time.sleep(0.02)
+    until(note.exists, "the program and its child")
     program, child = map(int, note.read_text().split())
     assert alive(program)
     assert alive(child)
     os.kill(running.pid, signal.SIGKILL)
-    running.wait(10)
-    assert wait_until_gone(program)
-    assert wait_until_gone(child)
+    running.wait(PATIENCE_S)
+    until(lambda: not alive(program), "the end of the program")
+    until(lambda: not alive(child), "the end of its child")
 
 
 def test_program_that_ends_at_once_says_why(tmp_path: Path) -> None:

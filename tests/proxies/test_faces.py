@@ -19,7 +19,7 @@ def verdict(answer: dict[str, Any]) -> tuple[str, list[tuple[str, str, list[str]
     return answer["outcome"], faults
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize(
     ("hop", "between", "layer", "hops"),
     [
@@ -40,7 +40,7 @@ def test_nginx_is_named_by_its_log_or_by_a_tap(
     assert verdict(answer) == ("fault", [(layer, "idle-timer", hops)])
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(600)
 def test_haproxy_is_named_by_its_log(tmp_path: Path) -> None:
     """`sD` in its log: it was the one that lost patience."""
     with haproxy_path(tmp_path, SILENT):
@@ -48,7 +48,7 @@ def test_haproxy_is_named_by_its_log(tmp_path: Path) -> None:
     assert verdict(answer) == ("fault", [("proxy", "idle-timer", ["edge"])])
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(600)
 def test_a_proxy_whose_log_blames_the_engine_is_not_accused(tmp_path: Path) -> None:
     """The engine cuts its answers, directly as well as through the proxy."""
     with haproxy_path(tmp_path, CUT):
@@ -57,7 +57,7 @@ def test_a_proxy_whose_log_blames_the_engine_is_not_accused(tmp_path: Path) -> N
     assert "ended-by@edge=upstream" in {o["id"] for o in answer["observations"]}
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(600)
 def test_a_tap_between_healthy_hops_accuses_nobody(tmp_path: Path) -> None:
     """And clears both."""
     with nginx_path(tmp_path, {}, between=TAP):

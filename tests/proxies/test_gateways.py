@@ -84,7 +84,7 @@ def told(folder: Path, kind: str) -> tuple[dict[str, LogEntry | None], Beside]:
     return entries, beside
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("kind", BOXES)
 def test_refusals_cuts_and_lost_patience_come_out_in_our_codes(tmp_path: Path, kind: str) -> None:
     """One request of each sort; the engine is to blame, and the log says so where it says how."""
@@ -95,7 +95,7 @@ def test_refusals_cuts_and_lost_patience_come_out_in_our_codes(tmp_path: Path, k
     assert {page.kind for page in known} == ({kind} if BOXES[kind].page else set())
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("kind", BOXES)
 def test_a_gateway_that_loses_patience_is_named(tmp_path: Path, kind: str) -> None:
     """After a second, while the engine thinks for three: by its log alone, which is evidence."""
@@ -108,7 +108,7 @@ def test_a_gateway_that_loses_patience_is_named(tmp_path: Path, kind: str) -> No
     assert "by its log" in said["request-left@edge=yes"]
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(600)
 def test_an_error_event_ends_the_answer_that_it_stands_in(tmp_path: Path) -> None:
     """litellm says in the stream that its patience is over, and then ends it well; its log names
     no request for that, so that the verdict stays between the two."""

@@ -16,6 +16,7 @@ from exonerate.core.case.verdict import Verdict
 from exonerate.core.deployment.codec import deployment_to_json
 from exonerate.core.deployment.model import Deployment
 from exonerate.core.deployment.parse import parse_deployment
+from exonerate.core.diagnosis.aside import at_round
 from exonerate.core.diagnosis.facts import Facts, read_facts
 from exonerate.core.diagnosis.judgement import Judgement, judge
 from exonerate.core.diagnosis.localiser import RULES, decide
@@ -166,6 +167,8 @@ class World:
         default_factory=lambda: parse_deployment(PATH, path="test", folder="/")
     )
     sockets_visible: bool = True
+    processes_visible: bool = True
+    """Whether it may be seen which sockets are a hop's own."""
     log: Callable[[Exchange], LogEntry] | None = None
     """What the log of a hop says of each request that entered at it."""
     starved: float = 1.0
@@ -180,6 +183,8 @@ class World:
     """The symptom that the operator names."""
     silences: list[tuple[str, int, float, float, bool]] = field(default_factory=list)
     """Where our connections waited in vain: hop, port, from, until, whether segments were lost."""
+    closed: dict[str, tuple[int, float]] = field(default_factory=dict)
+    """By hop: our first connection that is over, and since when; the hop is on this host."""
     now_s: float = 0.0
     counts: dict[str, int] = field(default_factory=dict)
     failed: dict[str, int] = field(default_factory=dict)
@@ -275,6 +280,7 @@ class World:
                 break
             if any(self.failed.get(n, number + 1) <= number for n in session.no_longer_than):
                 break
+        self.closed.setdefault(session.hop, (port, now_s))
         return now_s
 
     def _stall(
@@ -291,10 +297,14 @@ class World:
             beside = self.rule(replace(asked, hop=hop, begun_s=at_s))
             silence_s, all_answered = beside.wait_s, not beside.silent
         past = [a for a in stall.play if isinstance(a, ProbeSession) and a.hop != asked.hop]
+        ends_of: dict[str, float] = {}
         for activity in stall.play:
-            if isinstance(activity, ProbeSession):
+            if isinstance(activity, ProbeSession) and not self.failed.keys() & {*activity.after}:
                 side: list[Event] = []
-                end_s = self._session(activity, self.stalls.get(activity.name), at_s, side)
+                starts_s = max([at_s, *(ends_of[name] for name in activity.after)])
+                probe = at_round(activity, asked.round)
+                end_s = self._session(probe, self.stalls.get(activity.name), starts_s, side)
+                ends_of[activity.name] = end_s
                 events.extend(side)
                 if past and activity not in past:
                     continue
@@ -334,6 +344,8 @@ class World:
         while at_s < self.now_s:
             rows = self._rows(watch, at_s) if self.sockets_visible else None
             data: JsonObject = {"hop": watch.hop, "rows": rows}
+            if self.processes_visible and rows is not None and watch.hop != "engine":
+                data = {**data, "processes": [f"{watch.port}:1"]}
             found.append(Event(watch.name, int(at_s * NS), "sockets", data))
             at_s += watch.every_s
         return found
@@ -361,8 +373,17 @@ class World:
         return found
 
     def _rows(self, watch: WatchSockets, at_s: float) -> list[JsonObject]:
-        """Our own ends of the connections to a hop on which a request waits at that moment."""
-        return [
+        """Our own ends of the connections to a hop on which a request waits at that moment.
+
+        And the hop's end of one that is over, as it shows where the hop is on this host.
+        """
+        port, over_s = self.closed.get(watch.hop, (0, self.now_s))
+        over: JsonObject = {
+            "up": False, "peer": None, "accepted": True, "state": "TIME_WAIT",
+            "local_port": watch.port, "peer_port": port, "received_bytes": 0, "sent_bytes": 0,
+            "unread_bytes": 0,
+        }  # fmt: skip
+        waiting: list[JsonObject] = [
             {
                 "up": False, "peer": None, "accepted": True, "state": "ESTABLISHED",
                 "local_port": port, "peer_port": watch.port, "received_bytes": 0,
@@ -372,6 +393,7 @@ class World:
             for hop, port, begun_s, ended_s, lost in self.silences
             if hop == watch.hop and begun_s < at_s <= ended_s
         ]  # fmt: skip
+        return [*waiting, over] if over_s < at_s else waiting
 
     def _port(self) -> int:
         self.ports += 1
@@ -441,10 +463,15 @@ def _end(answer: Answer, given_up: str, *, whole: bool) -> str:
 
 
 def locate_in(
-    world: World, *, budget_s: float = 120.0, seed: int = 1, symptom: str | None = None
+    world: World,
+    *,
+    budget_s: float = 120.0,
+    seed: int = 1,
+    symptom: str | None = None,
+    gentle: bool = False,
 ) -> JsonObject:
     """Run the localiser against a world until its verdict."""
-    records = start_records(world, budget_s=budget_s, seed=seed, symptom=symptom)
+    records = start_records(world, budget_s=budget_s, seed=seed, symptom=symptom, gentle=gentle)
     for _ in range(20):
         decided = decide(records)
         if isinstance(decided, Verdict):
@@ -456,7 +483,12 @@ def locate_in(
 
 
 def start_records(
-    world: World, *, budget_s: float = 120.0, seed: int = 1, symptom: str | None = None
+    world: World,
+    *,
+    budget_s: float = 120.0,
+    seed: int = 1,
+    symptom: str | None = None,
+    gentle: bool = False,
 ) -> list[Record]:
     """The record that begins a run."""
     body: JsonObject = {
@@ -465,7 +497,7 @@ def start_records(
         "seed": seed,
         "budget_s": budget_s,
         "deployment": deployment_to_json(world.deployment),
-        "options": {"symptom": symptom or world.complaint},
+        "options": {"symptom": symptom or world.complaint, "gentle": gentle},
     }
     return [record([], "run_started", body)]
 

@@ -11,10 +11,10 @@ after any other, and where the end or an error is reported beside the bytes, the
 once more.
 
 With `batch_s` the loop sleeps that long after a round of reads, so that more sockets are ready at
-the next: the kernel's stamps do not care when they are read. It costs about that much delay
-between an answer and the next request of a closed loop, which the record shows as sending lag;
-so it never sleeps longer than a 200th of what an answer takes. It digests answers instead where any
-wait, and waits for the engine's next step without a sleep once every stream had its turn.
+the next: the kernel's stamps do not care when they are read. It delays the next request of a closed
+loop by about as much (sending lag, on record), so it is at most a 100th of what an answer takes.
+Answers are digested instead where any wait. Once every stream had its turn the loop waits for the
+next step without a sleep, unless that turn was so quick that the engine has no steps.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ READS_BETWEEN_CHORES_MAX = 4000
 BOUNDS_NS = NS_PER_S
 WAIT_S_MAX = 0.02
 NEVER_NS = 1 << 63
-BATCHES_PER_ANSWER_MIN = 200
+BATCHES_PER_ANSWER_MIN = 100
+PAUSE_BATCHES = 4
 BATCH_S_MIN = 0.0001
 BEGUN_AT_ONCE_MAX = 8
 DIGESTED_AT_ONCE_MAX = 8
@@ -144,7 +145,7 @@ class LoadLoop:
         batch_s = self._worthy_batch_s(now_ns)
         reads_left = READS_BETWEEN_CHORES_MAX
         patience_s = self._patience_s(now_ns)
-        gathered = 0
+        gathered, turn_begun_ns, pause_ns = 0, 0, PAUSE_BATCHES * batch_s * NS_PER_S
         while now_ns < until_ns and reads_left > 0:
             ready = poll(patience_s)
             now_ns = clock()
@@ -158,10 +159,11 @@ class LoadLoop:
                 patience_s = self._patience_s(now_ns)
             if not self._busy:
                 break
+            pauses = False
             if gathered >= len(self._busy):
-                # Every stream had its turn; what an engine sends next comes a step later.
-                gathered = 0
-            elif batch_s and ready and not rest:
+                pauses = now_ns - turn_begun_ns > pause_ns
+                gathered, turn_begun_ns = 0, now_ns
+            if batch_s and ready and not rest and not pauses:
                 sleep(batch_s)
         return now_ns
 

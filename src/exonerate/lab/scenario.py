@@ -39,7 +39,8 @@ class Part:
     `open_files` is the process's limit of file descriptors (0: the usual one). `namespace` is the
     network namespace it runs in (made by the scenario's `setup`), `address` where it listens then.
     `host` is a name that URLs have instead of the address, for scenarios with `names_at`. `cpu` is
-    the one processor that it may use.
+    the one processor that it may use. `log` names its log in the deployment file: a proxy's line a
+    request, an engine's own output; `watchdog_s` says there when an engine's watchdog speaks.
     """
 
     name: str
@@ -58,6 +59,7 @@ class Part:
     host: str | None = None
     cpu: int | None = None
     log: bool = False
+    watchdog_s: float = 0.0
     metrics: bool = True
 
     @property

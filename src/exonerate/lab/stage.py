@@ -183,7 +183,7 @@ class _Starting:
         # Sockets of another network namespace do not show in ours: there it has to answer.
         asked = part.kind == "llamacpp" or part.namespace is not None
         ready = f"{url}/health" if asked else f"tcp://{HOST}:{self.ports[part.name]}"
-        log = self.folder / f"{part.name}.log"
+        log = output_log(part, self.folder)
         environ = {**os.environ, **part.environ}
         argv = self._argv(part)
         if part.namespace is not None:
@@ -251,6 +251,11 @@ def request_log(part: Part, folder: Path) -> Path:
     return folder / f"{part.name}.requests"
 
 
+def output_log(part: Part, folder: Path) -> Path:
+    """Where everything goes that a part writes to its output."""
+    return folder / f"{part.name}.log"
+
+
 def deployment_text(scenario: Scenario, urls: Mapping[str, str], folder: Path) -> str:
     """The `exonerate.toml` that an operator of this path would have written."""
     lines = ["[deployment]", f"name = {_toml(scenario.id)}", f"model = {_toml(_model(scenario))}"]
@@ -263,7 +268,10 @@ def deployment_text(scenario: Scenario, urls: Mapping[str, str], folder: Path) -
         if part.is_engine and part.metrics:
             lines.append(f"metrics = {_toml(f'{url}/metrics')}")
         if part.log:
-            lines.append(f"log = {_toml(str(request_log(part, folder)))}")
+            log = output_log(part, folder) if part.is_engine else request_log(part, folder)
+            lines.append(f"log = {_toml(str(log))}")
+        if part.watchdog_s:
+            lines.append(f"watchdog_s = {_toml(part.watchdog_s)}")
     lines += ["", "[victim]"]
     lines += [f"{name} = {_toml(value)}" for name, value in scenario.victim.items()]
     return "\n".join(lines) + "\n"

@@ -52,7 +52,7 @@ def site(tmp_path: Path) -> Site:
         hop="engine",
         start=("./serve.sh",),
         ready=f"http://127.0.0.1:{port}/health",
-        ready_timeout_s=20.0,
+        ready_timeout_s=100.0,
     )
     site = Site(tmp_path, tmp_path / "serve.sh", service, port)
     site.write("export KNOB=5")

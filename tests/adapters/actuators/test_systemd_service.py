@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import pytest
+from tests.support.skipped_time import played
 
 from exonerate.adapters.actuators.process_service import ServiceFailed
 from exonerate.adapters.actuators.systemd_service import (
@@ -59,7 +60,7 @@ class Recorded:
 
 def restart(recorded: Recorded) -> int:
     """Restart the unit; the new main process."""
-    return asyncio.run(SystemdServices(clock=SystemClock(), run=recorded).restart(UNIT)).pid
+    return played(SystemdServices(clock=SystemClock(), run=recorded).restart(UNIT)).pid
 
 
 def test_a_restart_reloads_first_and_proves_a_new_invocation() -> None:

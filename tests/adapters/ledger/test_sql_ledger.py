@@ -96,7 +96,7 @@ def test_two_processes_share_one_whole_chain(
 ) -> None:
     """Two processes that append at the same time from the first record on break nothing."""
     processes = [appending(address, tmp_path / "key", case, 40) for case in ("a", "b")]
-    acknowledged = [process.communicate(timeout=60)[0].split() for process in processes]
+    acknowledged = [process.communicate(timeout=110)[0].split() for process in processes]
     assert [process.returncode for process in processes] == [0, 0]
     chain = ledger.check_chain()
     assert (chain.first_bad, chain.records) == (None, 80)
@@ -117,7 +117,7 @@ def test_killed_process_leaves_every_acknowledged_record(
     time.sleep(chance.uniform(0, 0.03))
     process.send_signal(signal.SIGKILL)
     acknowledged = [int(line) for line in process.stdout.read().split()]
-    process.wait(timeout=10)
+    process.wait(timeout=60)
     process.stdout.close()
     chain = ledger.check_chain()
     assert chain.first_bad is None
@@ -130,7 +130,9 @@ secrets = st.text("abcdefghkmnpqrstuvwxyzABCDEFGH23456789", min_size=12, max_siz
 
 
 @settings(
-    max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
+    max_examples=15,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    deadline=None,
 )
 @given(secret=secrets)
 def test_secret_never_reaches_the_disk(ledger: SqlLedger, tmp_path: Path, secret: str) -> None:

@@ -12,7 +12,7 @@ from exonerate.core.scene import Control, Event, Scene
 
 def played(control: Control) -> Sequence[Event]:
     """The events of a scene with nothing but the control."""
-    scene = Scene(id="s", why="", activities=(control,), time_limit_s=20.0)
+    scene = Scene(id="s", why="", activities=(control,), time_limit_s=100.0)
     player = ScenePlayer(clock=SystemClock(), performers={Control: play_control})
     return asyncio.run(player.play(scene, lambda _text, _fraction: None))
 

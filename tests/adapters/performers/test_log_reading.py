@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from pathlib import Path
+
+from tests.support.skipped_time import played as in_skipped_time
 
 from exonerate.adapters.clock import SystemClock
 from exonerate.adapters.performers.log_reading import LogPerformer
@@ -31,13 +32,15 @@ class Writes:
             file.write(self._text)
 
 
-def played(tmp_path: Path, texts: Sequence[str], *, name: str = "access.log") -> list[Event]:
+def played(
+    tmp_path: Path, texts: Sequence[str], *, name: str = "access.log", engine: bool = False
+) -> list[Event]:
     """The events of as many scenes, of one run; the last line of each comes at its very end."""
     log = tmp_path / "access.log"
     log.write_text(LINE % OURS)
     performer = LogPerformer(tmp_path, {"log@edge": name})
     activities = (
-        ReadLog(name="log@edge", hop="edge", path="hmac:0123456789ab"),
+        ReadLog(name="log@edge", hop="edge", path="hmac:0123456789ab", engine=engine),
         RestartService(name="probe", service="s", start_s=0.02),
     )
     events: list[Event] = []
@@ -47,7 +50,7 @@ def played(tmp_path: Path, texts: Sequence[str], *, name: str = "access.log") ->
             performers={ReadLog: performer, RestartService: Writes(log, text)},
         )
         scene = Scene(id="s", why="", activities=activities)
-        events += asyncio.run(player.play(scene, lambda what, share: None))
+        events += in_skipped_time(player.play(scene, lambda what, share: None))
     return events
 
 
@@ -71,3 +74,16 @@ def test_a_log_that_is_not_there_is_said_once(tmp_path: Path) -> None:
     """The scene goes on without it."""
     (event,) = played(tmp_path, [""], name="missing.log")
     assert event.data == {"hop": "edge", "error": "No such file or directory"}
+
+
+def test_an_engines_own_lines_become_words_with_how_often_they_were_said(tmp_path: Path) -> None:
+    """No text of them is kept."""
+    watchdog = "[2026-12-01 02:47:31] Scheduler watchdog timeout (self.watchdog_timeout=9, s-3cr3t"
+    works = "[2026-12-01 02:47:31] Decode batch, #running-req: 1\n"
+    (event,) = played(tmp_path, [f"{works}{works}{watchdog})\nodd\n"], engine=True)
+    assert event.data["engine"] == [
+        {"word": "works", "times": 2},
+        {"word": "stood-still", "lasted_s": 9.0, "times": 1},
+    ]
+    assert (event.data["lines"], event.data["unknown_lines"]) == (4, 1)
+    assert "s-3cr3t" not in str(event.data)

@@ -7,13 +7,13 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 
 from exonerate.adapters.clock import SystemClock
 from exonerate.adapters.performers.observing import ProgramPerformer, TapPerformer, VictimProgram
-from exonerate.adapters.player import Performer, ScenePlayer
+from exonerate.adapters.player import Performer, ScenePlayer, Stage
 from exonerate.adapters.process_table import descendants, identity_of
 from exonerate.adapters.standing_tap import StandingTaps
 from exonerate.adapters.tap import tap_listener
@@ -37,13 +37,54 @@ sock.recv(100)
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
 
 
-def play(code: str, *, limit_s: float = 30.0, upstream: str = "", port: int = 9) -> list[Event]:
+class Watched:
+    """The performer of the program, which tells when a sample shows a connection to a port."""
+
+    def __init__(self, performer: Performer, port: int, connected: threading.Event) -> None:
+        self._performer = performer
+        self._port = port
+        self._connected = connected
+
+    async def __call__(self, activity: Activity, stage: Stage) -> None:
+        """Play the activity and look at its events."""
+        async with asyncio.TaskGroup() as group:
+            looking = group.create_task(self._look(stage))
+            await self._performer(activity, stage)
+            looking.cancel()
+
+    async def _look(self, stage: Stage) -> None:
+        while True:
+            if shows_connection(stage.events, self._port):
+                self._connected.set()
+            await asyncio.sleep(0.05)
+
+
+def shows_connection(events: Sequence[Event], port: int) -> bool:
+    """Whether a sample shows a connection of the program to that port."""
+    return any(
+        socket.peer_port == port
+        for sample in read_observed(list(events), port).samples
+        for socket in sample.sockets
+    )
+
+
+def play(
+    code: str,
+    *,
+    limit_s: float = 100.0,
+    upstream: str = "",
+    port: int = 9,
+    connected: threading.Event | None = None,
+) -> list[Event]:
     """Run a Python program as the victim."""
     environment = {**os.environ, "TAP": f"127.0.0.1:{port}"}
     program = VictimProgram(
         (sys.executable, "-c", code), environment, {"proxies": {}}, foreground=False
     )
-    performers: dict[type[Activity], Performer] = {RunProgram: ProgramPerformer(program)}
+    performer: Performer = ProgramPerformer(program)
+    if connected is not None:
+        performer = Watched(performer, port, connected)
+    performers: dict[type[Activity], Performer] = {RunProgram: performer}
     activities: list[Activity] = [
         RunProgram(name="program", shown="python", tap_port=port, time_limit_s=limit_s)
     ]
@@ -67,7 +108,7 @@ def interrupt_when(started: Callable[[], bool]) -> None:
     """Press Ctrl-C as soon as something is true."""
 
     def press() -> None:
-        for _ in range(500):
+        for _ in range(3000):
             if started():
                 os.kill(os.getpid(), signal.SIGINT)
                 return
@@ -110,12 +151,14 @@ def test_ctrl_c_ends_the_program_and_not_the_run() -> None:
 def test_what_a_program_asks_is_recorded_by_the_tap() -> None:
     """Its request, its connection and its socket are in the events."""
 
+    connected = threading.Event()
+
     async def serve() -> tuple[list[Event], int]:
         async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             await reader.readuntil(b"{}")
             writer.write(ANSWER)
             await writer.drain()
-            await asyncio.sleep(0.7)
+            await asyncio.to_thread(connected.wait, 60)
             writer.close()
 
         server = await asyncio.start_server(answer, "127.0.0.1", 0)
@@ -124,7 +167,9 @@ def test_what_a_program_asks_is_recorded_by_the_tap() -> None:
         port = free.getsockname()[1]
         free.close()
         async with server:
-            seen = await asyncio.to_thread(play, ASK_AND_LEAVE, upstream=url, port=port)
+            seen = await asyncio.to_thread(
+                play, ASK_AND_LEAVE, upstream=url, port=port, connected=connected
+            )
         return seen, port
 
     events, port = asyncio.run(serve())

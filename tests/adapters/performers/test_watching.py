@@ -5,14 +5,22 @@ import socket
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from typing import cast
 
 from exonerate.adapters.clock import SystemClock
 from exonerate.adapters.engines.names import counter_reader, engine_states
 from exonerate.adapters.performers.watching import MetricsPerformer, SocketPerformer
-from exonerate.adapters.player import ScenePlayer
+from exonerate.adapters.player import ScenePlayer, Stage
 from exonerate.core.json_types import JsonObject
 from exonerate.core.ports import Page
-from exonerate.core.scene import Event, SampleMetrics, Scene, WatchSockets
+from exonerate.core.scene import (
+    Activity,
+    Event,
+    RestartService,
+    SampleMetrics,
+    Scene,
+    WatchSockets,
+)
 
 LISTEN = """
 import socket, sys
@@ -34,32 +42,42 @@ def listener(port: int) -> "subprocess.Popen[bytes]":
     return process
 
 
+async def until_seen(stage: Stage, pid: int) -> None:
+    """Wait until a reading of the sockets names this process."""
+    for _ in range(3000):
+        for event in stage.events:
+            names = event.data.get("processes") if event.kind == "sockets" else None
+            if any(str(name).startswith(f"{pid}:") for name in cast("list[str]", names or [])):
+                return
+        await asyncio.sleep(0.02)
+    raise AssertionError(f"nobody saw that process {pid} listens")
+
+
 def test_a_process_that_was_started_again_is_another_one() -> None:
     """The port stays, its owner changes; in between nobody listens."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     processes = [listener(port)]
     watch = WatchSockets(
-        name="sockets", hop="engine", host="127.0.0.1", port=port, count=10_000, every_s=0.02,
+        name="sockets", hop="engine", host="127.0.0.1", port=port, count=1_000_000, every_s=0.02,
         background=True,
     )  # fmt: skip
     seen: list[Sequence[str]] = []
 
+    async def exchange(_activity: Activity, stage: Stage) -> None:
+        await until_seen(stage, processes[0].pid)
+        processes[0].communicate()
+        processes.append(await asyncio.to_thread(listener, port))
+        await until_seen(stage, processes[1].pid)
+
     async def run() -> Sequence[Event]:
         player = ScenePlayer(
             clock=SystemClock(),
-            performers={WatchSockets: SocketPerformer()},
+            performers={WatchSockets: SocketPerformer(), RestartService: exchange},
         )
-        foreground = WatchSockets(
-            name="paced", hop="engine", host="127.0.0.1", port=port, count=40, every_s=0.03
-        )
-        scene = Scene(id="s", why="", activities=(watch, foreground), time_limit_s=20.0)
-        async with asyncio.TaskGroup() as group:
-            playing = group.create_task(player.play(scene, lambda _text, _fraction: None))
-            await asyncio.sleep(0.3)
-            processes[0].communicate()
-            processes.append(await asyncio.to_thread(listener, port))
-        return playing.result()
+        restart = RestartService(name="restart", service="engine")
+        scene = Scene(id="s", why="", activities=(watch, restart), time_limit_s=100.0)
+        return await player.play(scene, lambda _text, _fraction: None)
 
     try:
         for event in asyncio.run(run()):
@@ -99,7 +117,7 @@ def readings(pages: Mapping[str, str], count: int = 2) -> tuple[list[JsonObject]
     )
     sample = SampleMetrics(name="counters@engine", hop="engine", url="", count=count, every_s=0.001)
     player = ScenePlayer(clock=SystemClock(), performers={SampleMetrics: performer})
-    scene = Scene(id="s", why="", activities=(sample,), time_limit_s=5.0)
+    scene = Scene(id="s", why="", activities=(sample,), time_limit_s=60.0)
     events = asyncio.run(player.play(scene, lambda _text, _fraction: None))
     return [event.data for event in events if event.kind == "metrics"], asked
 
@@ -120,3 +138,26 @@ def test_a_page_that_an_engine_does_not_offer_is_asked_for_once() -> None:
     values = seen[2]["values"]
     assert isinstance(values, dict)
     assert (values["running"], values["gauge_lag_s"]) == (1, 30)
+
+
+def test_an_engines_page_of_settings_is_no_page_of_counters() -> None:
+    """It is read at its own address, and nothing else is asked beside it."""
+    asked: list[str] = []
+
+    async def get(url: str, *, timeout_s: float) -> Page:
+        asked.append(url)
+        return Page(200, '{"watchdog_timeout": 300, "model_path": "/m"}', local_port=4001)
+
+    performer = MetricsPerformer(
+        counter_reader(),
+        {"engine": "http://e/metrics"},
+        health={"settings@engine": "http://e/server_info"},
+        states=({"engine": "http://e/"}, engine_states()),
+        get=get,
+    )
+    sample = SampleMetrics(name="settings@engine", hop="engine", url="", count=1, every_s=1.0)
+    player = ScenePlayer(clock=SystemClock(), performers={SampleMetrics: performer})
+    scene = Scene(id="s", why="", activities=(sample,), time_limit_s=5.0)
+    (event,) = asyncio.run(player.play(scene, lambda _text, _fraction: None))
+    assert asked == ["http://e/server_info"]
+    assert event.data["values"] == {"watchdog_s": 300.0}

@@ -8,7 +8,7 @@ from tests.support.world import PATH, SILENT, Load, World, locate_in, record, st
 from exonerate.core.deployment.parse import parse_deployment
 from exonerate.core.diagnosis.aborts import aborts
 from exonerate.core.diagnosis.facts import read_facts
-from exonerate.core.diagnosis.inquiries import abort_scene
+from exonerate.core.diagnosis.special_scenes import abort_scene
 from exonerate.core.json_types import JsonObject
 from exonerate.core.scene import Event, ProbeSession
 from exonerate.core.scene_json import event_to_json, scene_to_json

@@ -81,3 +81,12 @@ def test_a_damaged_page_breaks_nothing(text: str, at: int, length: int, put: str
 def test_any_text_is_read(text: str) -> None:
     """A page may hold anything at all."""
     read_admin_page(text)
+
+
+def test_sglang_says_after_how_long_its_watchdogs_speak() -> None:
+    """Of all its settings nothing else is taken; what is off is not there."""
+    page = '{"model_path": "/m", "api_key": "sk-1", "watchdog_timeout": 300, "x": [1]}'
+    assert read_admin_page(page) == ("engine-settings", {"watchdog_s": 300.0})
+    both = '{"watchdog_timeout": 300, "soft_watchdog_timeout": 60.5}'
+    assert read_admin_page(both)[1] == {"watchdog_s": 300.0, "soft_watchdog_s": 60.5}
+    assert read_admin_page('{"watchdog_timeout": 0, "soft_watchdog_timeout": null}') == (None, {})

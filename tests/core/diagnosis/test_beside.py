@@ -39,3 +39,17 @@ def test_an_error_log_may_speak_of_other_things() -> None:
     data: JsonObject = {"hop": "edge", "lines": 5, "unknown_lines": 5}
     beside = read_beside([Event("error-log@edge", NS, "log", data)])
     assert [(s.lines, s.unknown_lines) for _, s in beside.logs] == [(5, 0)]
+
+
+def test_what_an_engine_wrote_of_itself_keeps_the_moment_of_its_reading() -> None:
+    """And its settings are no reading of its counters."""
+    said: JsonObject = {"hop": "engine", "lines": 1, "engine": [{"word": "works", "times": 3}]}
+    page: JsonObject = {"hop": "engine", "engine": "engine-settings", "values": {"watchdog_s": 9.0}}
+    beside = read_beside(
+        [Event("log@engine", NS, "log", said), Event("settings@engine", NS, "metrics", page)]
+    )
+    assert [(one.hop, one.line.word, one.at_ns) for one in beside.engines_said] == [
+        ("engine", "works", NS)
+    ]
+    assert [one.values for one in beside.settings] == [{"watchdog_s": 9.0}]
+    assert beside.pages == beside.health == ()

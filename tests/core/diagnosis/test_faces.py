@@ -109,3 +109,13 @@ def test_copies_count_in_rounds_that_went_well_where_requests_wait_for_nobody(
     facts = queued(copies, outcome)
     found = request_copies(deployment.hops[0], facts, deployment, facts.sessions)
     assert (found.value if found else None) == value
+
+
+@pytest.mark.parametrize(("visible", "layer"), [(True, "proxy"), (False, "boundary")])
+def test_sockets_of_nobody_in_particular_leave_the_verdict_between_two_hops(
+    visible: bool, layer: str
+) -> None:
+    """Whether the box itself talks to the next hop, or another one, must have been seen."""
+    path = World(swallows, processes_visible=visible)
+    answer = locate_in(path, symptom="hang")
+    assert at(answer, "faults", 0, "layer") == layer

@@ -1,8 +1,9 @@
 """How long the next scene is idle, read from what went well and what did not."""
 
 import pytest
-from tests.support.world import OK, SILENT, Answer, Asked, Rule, World, locate_in
+from tests.support.world import OK, SILENT, Answer, Asked, Rule, World, judgement_after, locate_in
 
+from exonerate.core.diagnosis.pacing import copy_lasts_s, rounds_to_fail
 from exonerate.core.scene import Event, ProbeSession, Scene
 
 
@@ -31,6 +32,18 @@ def test_the_border_between_idle_times_is_narrowed() -> None:
 def test_idle_times_vary_where_nothing_fails() -> None:
     """A count of requests and an age would not come apart otherwise."""
     assert len(set(idles(9.0))) > 1
+
+
+def test_what_is_late_from_the_first_answer_on_is_copied_in_one_round() -> None:
+    """An engine with a queue makes each round of a copy slow: one shows it as well as all six."""
+    late = Answer(wait_s=4.0)
+    judgement = judgement_after(World(lambda _: late))
+    facts, deployment = judgement.facts, judgement.deployment
+    assert rounds_to_fail(facts, deployment) == 1
+    whole_s = facts.sessions[0].rounds[-1].exchange.ended_ns / 1e9
+    expected_s = copy_lasts_s(facts, deployment)
+    assert expected_s is not None
+    assert expected_s < whole_s / 2
 
 
 class Watched(World):
@@ -89,7 +102,10 @@ def test_what_comes_and_goes_is_looked_for_in_all_rounds_of_the_victim() -> None
 def test_no_more_new_connections_are_tried_than_slow_answers_leave_time_for(
     spread_s: float, rounds: int
 ) -> None:
-    """At least one more than it took the victim's own connection to fail."""
+    """At least one more than it took the victim's own connection to fail.
+
+    Where nobody is asked in bulk while something waits.
+    """
     tried: set[int] = set()
 
     def rule(asked: Asked) -> Answer:
@@ -98,7 +114,7 @@ def test_no_more_new_connections_are_tried_than_slow_answers_leave_time_for(
         bad = asked.hop == "edge" and asked.on_connection == 4
         return SILENT if bad else Answer(spread_s=spread_s)
 
-    locate_in(World(rule))
+    locate_in(World(rule), gentle=True)
     assert tried == {rounds}
 
 

@@ -9,6 +9,7 @@ from tests.support.world import OK, Answer, World, locate_in
 
 from exonerate.core.case.answers import objects_in
 from exonerate.core.diagnosis.beside import Beside, PageSample
+from exonerate.core.diagnosis.engine_process import engine_process
 from exonerate.core.diagnosis.facts import (
     CounterSample,
     Facts,
@@ -28,22 +29,29 @@ from exonerate.core.diagnosis.situations import (
     without_shut_out,
 )
 from exonerate.core.scene import SampleMetrics, Scene
+from exonerate.core.wire.exchange import Exchange
 
 NS = 1_000_000_000
 
 
-def seen(*rounds: tuple[str, Outcome, int | None], error: str | None = None) -> Facts:
-    """Facts with one session for each (hop, outcome, status)."""
+def seen(
+    *rounds: tuple[str, Outcome, int | None], error: str | None = None, end: str = "hXK"
+) -> Facts:
+    """Facts with one session for each (hop, outcome, status); connections fail with that end."""
     sessions = tuple(
         Session(
             "s",
             replace(PLAN, name=f"victim@{hop}", hop=hop),
-            (Round(replace(ROUND.exchange, status=status, error=error), outcome),),
+            (Round(_ended(status, error, end if outcome == "no-connect" else "---"), outcome),),
             None,
         )
         for hop, outcome, status in rounds
     )
     return replace(facts([]), sessions=sessions)
+
+
+def _ended(status: int | None, error: str | None, end: str) -> Exchange:
+    return replace(ROUND.exchange, status=status, error=error, end=end)
 
 
 def twice(*rounds: tuple[str, Outcome, int | None]) -> Facts:
@@ -141,6 +149,24 @@ def test_an_engine_is_down_only_where_somebody_else_is_up(
     assert restart_shown(seen(*rounds), DEPLOYMENT, "engine") is shown
 
 
+@pytest.mark.parametrize(("end", "shown"), [("hXK", True), ("nXK", False), ("cZK", False)])
+def test_only_a_refusal_shows_that_nobody_listens(end: str, shown: bool) -> None:
+    """A name that is unknown here, or a way that swallows packets, may be open for the proxy."""
+    told = seen(("edge", "server-error", 502), ("engine", "no-connect", None), end=end)
+    assert restart_shown(told, DEPLOYMENT, "engine") is shown
+    assert (engine_process(DEPLOYMENT.hops[-1], told) is not None) is shown
+
+
+def test_a_hop_that_only_we_cannot_reach_leaves_the_path_judged() -> None:
+    """What enters before it is answered: it is there, and what is missing is our way to it."""
+    told = seen(("edge", "ok", 200), ("engine", "no-connect", None), error="No route to host")
+    heard = without_shut_out(told, DEPLOYMENT)
+    assert [s.hop for s in heard.sessions] == ["edge"]
+    assert "cannot be reached from here (No route to host)" in not_seen(heard, DEPLOYMENT)[0]
+    down = seen(("edge", "server-error", 502), ("engine", "no-connect", None))
+    assert len(without_shut_out(down, DEPLOYMENT).sessions) == 2
+
+
 @pytest.mark.parametrize(
     ("error", "state"),
     [
@@ -202,13 +228,19 @@ def test_counters_that_began_again_show_a_restart() -> None:
 
 
 def test_hops_in_the_wrong_order_are_doubted() -> None:
-    """What lies behind a hop cannot always fail where that hop never does."""
+    """What lies behind a hop cannot fail, by more than chance, where that hop never does."""
     wrong = twice(("edge", "ok", 200), ("engine", "hang", None))
     right = twice(("edge", "hang", None), ("engine", "ok", 200))
     apart = twice(("edge", "ok", 200), ("engine", "no-connect", None))
     assert order_doubtful(wrong, DEPLOYMENT)[0].startswith("`engine` fails where `edge`")
     assert order_doubtful(right, DEPLOYMENT) == []
     assert order_doubtful(apart, DEPLOYMENT) == []
+    outside: list[tuple[str, Outcome, int | None]] = [("edge", "ok", 200)] * 8
+    good: list[tuple[str, Outcome, int | None]] = [("engine", "ok", 200)] * 7
+    bad: list[tuple[str, Outcome, int | None]] = [("engine", "hang", None)] * 6
+    often, seldom = seen(*outside, *good[:2], *bad), seen(*outside, *good, bad[0])
+    assert order_doubtful(often, DEPLOYMENT)
+    assert order_doubtful(seldom, DEPLOYMENT) == []
 
 
 def test_a_process_that_may_not_be_looked_into_is_listed() -> None:

@@ -9,8 +9,9 @@ from exonerate.core.diagnosis.surroundings import (
     log_paths,
     taps,
     watches,
+    watching_packets,
 )
-from exonerate.core.scene import ReadLog
+from exonerate.core.scene import ReadLog, SampleMetrics, Scene, WatchGpus, WatchPackets
 
 LOGS = 'role = "proxy"\nkind = "nginx"\nlog = "access.log"\nerror_log = "/var/log/error.log"'
 
@@ -59,3 +60,40 @@ def test_a_tap_listens_where_the_deployment_says() -> None:
     assert (tap.name, tap.listen_port, tap.upstream_url) == (
         "tap@engine", 8001, "http://127.0.0.1:8000",
     )  # fmt: skip
+
+
+def test_an_engine_whose_log_is_read_is_asked_when_its_watchdog_speaks() -> None:
+    """Once a scene, where its kind has a page for it and the file does not say it."""
+    silent = PATH.replace('role = "engine"', 'role = "engine"\nkind = "sglang"')
+    logged = silent.replace("kind =", 'log = "engine.log"\nkind =')
+    stated = logged.replace("kind =", "watchdog_s = 300\nkind =")
+    asked = []
+    for text in (silent, logged, stated):
+        deployment = parse_deployment(text, path="t", folder="/")
+        asked.append(
+            [
+                (one.url, one.count)
+                for one in watches(deployment, gentle=True)
+                if isinstance(one, SampleMetrics) and one.name.startswith("settings@")
+            ]
+        )
+    assert asked == [[], [("http://127.0.0.1:8000/server_info", 1)], []]
+    (log,) = [one for one in watches(deployment) if isinstance(one, ReadLog)]
+    assert log.engine
+
+
+def test_packets_are_watched_at_every_port_of_the_path() -> None:
+    """Beside whatever else a scene does, as long as it lasts."""
+    deployment = parse_deployment(PATH, path="t", folder="/")
+    scene = watching_packets(Scene(id="s", why="", activities=()), deployment)
+    assert scene.activities == (
+        WatchPackets(name="packets", ports=(8080, 8081, 8000), background=True),
+    )
+
+
+def test_gpus_are_watched_where_an_engine_runs_on_this_host() -> None:
+    """Those of other hosts are out of reach."""
+    here = parse_deployment(PATH, path="t", folder="/")
+    assert [one.name for one in watches(here) if isinstance(one, WatchGpus)] == ["gpus"]
+    away = parse_deployment(PATH.replace("127.0.0.1:8000", "10.0.0.7:8000"), path="t", folder="/")
+    assert not [one for one in watches(away) if isinstance(one, WatchGpus)]

@@ -4,7 +4,9 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.support.world import OK, SILENT, Asked, World, locate_in
+from tests.support.world import OK, SILENT, Answer, Asked, World, judgement_after, locate_in
+
+from exonerate.core.diagnosis.unasked import nothing_to_leave
 
 
 def stale(closes_s: float, *, budget_s: float) -> Any:
@@ -39,3 +41,12 @@ def test_a_next_hop_that_closes_whenever_it_likes_excuses_no_box() -> None:
     answer: Any = locate_in(world, symptom="hang")
     (fault,) = answer["faults"]
     assert (fault["class"], fault["hops"]) == ("drops-requests", ["edge"])
+
+
+@pytest.mark.parametrize(
+    ("answer", "vain"), [(Answer(wait_s=4.0), True), (SILENT, True), (Answer(wait_s=0.2), False)]
+)
+def test_nobody_leaves_an_answer_that_has_not_begun(answer: Answer, vain: bool) -> None:
+    """Behind a queue of seconds an engine is not asked what it gives back: nothing is taken yet."""
+    judgement = judgement_after(World(lambda _: answer))
+    assert nothing_to_leave(judgement.facts, judgement.deployment) is vain

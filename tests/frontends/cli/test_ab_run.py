@@ -8,18 +8,19 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.patience import until
 
 ENGINE = """
 import json, os, sys, time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-PAUSE_S = {"slow": 0.016, "fast": 0.008}[os.environ.get("PACE", "slow")]
+PAUSE_S = {"slow": 0.024, "fast": 0.008}[os.environ.get("PACE", "slow")]
+PAUSE_S *= float(open("times").read())
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
@@ -72,6 +73,7 @@ class Place:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
         (folder / "engine.py").write_text(ENGINE)
+        self.take(1)
         self.script = folder / "serve.sh"
         self.script.write_text(f"#!/bin/sh\nset -eu\nexec {sys.executable} engine.py {self.port}\n")
         self.script.chmod(0o755)
@@ -92,7 +94,7 @@ name = "engine"
 hop = "engine"
 start = ["./serve.sh"]
 ready = "http://127.0.0.1:{self.port}/health"
-ready_timeout_s = 20
+ready_timeout_s = 60
 [[knob]]
 name = "PACE"
 service = "engine"
@@ -101,6 +103,10 @@ form = "export"
 values = ["slow", "fast"]
 default = "slow"
 """)
+
+    def take(self, times: int) -> None:
+        """Let the engine take so many times as long for each token."""
+        (self.folder / "times").write_text(str(times))
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
         """Start `exonerate` in the folder."""
@@ -116,15 +122,12 @@ default = "slow"
     def run(self, *arguments: str) -> tuple[int, Any, str]:
         """Exit status, parsed stdout (None when it is empty) and stderr."""
         process = self.start(*arguments)
-        out, err = process.communicate(timeout=90)
+        out, err = process.communicate(timeout=110)
         return process.returncode, json.loads(out) if out else None, err
 
     def wait_for_the_other_arm(self) -> None:
         """Wait until the launch script holds the arm that is not the original."""
-        deadline = time.monotonic() + 60
-        while self.script.read_bytes() == self.original:
-            assert time.monotonic() < deadline, "the arm never came"
-            time.sleep(0.02)
+        until(lambda: self.script.read_bytes() != self.original, "the other arm")
 
     def paces(self) -> list[str]:
         """The setting of each process of the engine that runs now, and of no other."""
@@ -160,22 +163,40 @@ def place(tmp_path: Path) -> Iterator[Place]:
 SMALL = ("-C", "2", "--requests", "8", "--yes")
 
 
+def compared(place: Place) -> Any:
+    """The answer of an A/B whose gates all held.
+
+    On a host that has no time for the client, the answer says so, and must say no more than that;
+    then a slower engine is measured, beside which the same delays weigh less.
+    """
+    for times in (1, 3, 9):
+        place.take(times)
+        words = ("ab", "PACE", "--blocks", "3", "--seed", "2", *SMALL, "--json")
+        status, answer, err = place.run(*words)
+        assert status in (0, 3), err
+        assert place.script.read_bytes() == place.original
+        assert place.paces() == ["default"]
+        broken = {gate["gate"] for gate in answer["gates"] if gate["status"] == "broken"}
+        if not broken:
+            assert status == 0, err
+            return answer
+        assert broken <= {"in-flight", "instrument"}
+        assert answer["primary"]["verdict"] == "invalid"
+    raise AssertionError(f"the gates broke however slow the engine was: {broken}")
+
+
 def test_three_blocks_on_a_real_process(place: Place) -> None:
     """The faster setting is found, the script and the engine are as before, and it verifies."""
-    status, answer, err = place.run("ab", "PACE", "--blocks", "3", "--seed", "2", *SMALL, "--json")
-    assert status == 0, err
+    answer = compared(place)
     assert answer["primary"]["verdict"] == "better"
     assert answer["primary"]["effect"] > 0.3
     assert answer["arms"] == ["slow", "fast"]
-    assert [g["gate"] for g in answer["gates"] if g["status"] == "broken"] == []
     assert {g["gate"] for g in answer["gates"] if g["status"] == "kept"} >= {
         "environment", "errors", "tokens", "in-flight", "order", "start",
     }  # fmt: skip
-    assert place.script.read_bytes() == place.original
-    assert place.paces() == ["default"]
     status, verification, _ = place.run("case", "verify", "--json")
     assert status == 0
-    assert [verdict["same"] for verdict in verification["verdicts"]] == [True]
+    assert {verdict["same"] for verdict in verification["verdicts"]} == {True}
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -184,7 +205,7 @@ def test_ctrl_c_puts_the_original_back(place: Place, number: signal.Signals) -> 
     process = place.start("ab", "PACE", "--blocks", "3", "--seed", "2", *SMALL)
     place.wait_for_the_other_arm()
     process.send_signal(number)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=110)
     assert process.returncode == 130, err
     assert out == ""
     assert "the original state of engine is back" in err
@@ -197,7 +218,7 @@ def test_the_next_command_finishes_what_a_kill_cut_off(place: Place) -> None:
     process = place.start("ab", "PACE", "--blocks", "3", "--seed", "2", *SMALL)
     place.wait_for_the_other_arm()
     process.kill()
-    process.communicate(timeout=60)
+    process.communicate(timeout=110)
     assert place.script.read_bytes() != place.original
     status, answer, err = place.run("aa", "--blocks", "1", *SMALL, "--json")
     assert status == 3, err
@@ -211,14 +232,11 @@ def test_two_experiments_at_once_are_refused(place: Place) -> None:
     """While one runs, a second is refused with status 2 and touches nothing."""
     first = place.start("aa", "--blocks", "1", *SMALL)
     lock = place.folder / ".exonerate" / ".change.exonerate.lock"
-    deadline = time.monotonic() + 30
-    while not lock.exists():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    until(lock.exists, "the lock of the first")
     status, _, err = place.run("ab", "PACE", *SMALL)
     assert status == 2
     assert "another command is changing this deployment now" in err
-    first.communicate(timeout=90)
+    first.communicate(timeout=110)
     assert first.returncode == 3
 
 

@@ -11,7 +11,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +19,7 @@ from typing import Any
 import pyarrow.parquet
 import pytest
 from click.testing import CliRunner
+from tests.support.patience import PATIENCE_S, until
 
 from exonerate.frontends.cli.case import case
 from exonerate.frontends.cli.main import main
@@ -120,16 +120,30 @@ def invoke(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, st
 
 
 def measured(
-    capsys: pytest.CaptureFixture[str], folder: Path, *arguments: str
+    capsys: pytest.CaptureFixture[str], folder: Path, *arguments: str, pause_s: float = 0.002
 ) -> tuple[Any, Engine, Path]:
     """A run against a small engine: its JSON, the engine, the result file."""
+    for _ in range(20):
+        answer, engine, out = run_once(capsys, folder, *arguments, pause_s=pause_s)
+        if answer["valid"]:
+            return answer, engine, out
+        # The host stood still while the client had something to send; the file says so.
+        out.unlink()
+    raise AssertionError("the host stood still twenty times")
+
+
+def run_once(
+    capsys: pytest.CaptureFixture[str], folder: Path, *arguments: str, pause_s: float
+) -> tuple[Any, Engine, Path]:
+    """The same, also where the client could not keep up with what it was to send."""
     out = folder / "run.exbench"
-    with running() as (url, engine):
+    with running(pause_s=pause_s) as (url, engine):
         status, text, _ = invoke(
             capsys, url, "-m", "m", "--out", str(out), "--json", "-q", *arguments
         )
-    assert status == 0
-    return json.loads(text), engine, out
+    answer = json.loads(text)
+    assert (status, answer["invalid"]) in ((0, None), (2, "client-bound"))
+    return answer, engine, out
 
 
 def test_a_run_measures_each_load(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -154,11 +168,12 @@ def test_the_engines_counters_are_read_beside_the_load(
 
 
 def test_an_open_loop_keeps_its_rate(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """Requests go out at the asked rate, whatever the answers do."""
-    answer, _, _ = measured(capsys, tmp_path, "--rate", "50", "--constant", "-n", "25")
+    """Requests go out at the asked rate, whether or not those before them are answered."""
+    answer, _, _ = run_once(capsys, tmp_path, "--rate", "50", "--constant", "-n", "25", pause_s=0.2)
     (cell,) = answer["cells"]
     assert (cell["load"], cell["complete"]) == ("R50", 25)
-    assert cell["instrument"]["sending_lag_ms"] < 1000
+    # An answer takes as long as fifty requests; one that comes late finds others due with it.
+    assert cell["instrument"]["in_flight_peak"] >= 5
 
 
 def test_a_trace_is_replayed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -198,7 +213,7 @@ def test_several_workers_share_one_load(capsys: pytest.CaptureFixture[str], tmp_
 
 def test_a_duration_ends_a_closed_loop(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """After its time no request is begun, and those in flight end well."""
-    answer, _, _ = measured(capsys, tmp_path, "-C", "2", "--duration", "400ms")
+    answer, _, _ = measured(capsys, tmp_path, "-C", "2", "--duration", "2s")
     (cell,) = answer["cells"]
     assert cell["complete"] == cell["requests"] > 4
 
@@ -311,11 +326,9 @@ def test_ctrl_c_writes_what_was_measured(tmp_path: Path) -> None:
             env={**os.environ},
             start_new_session=True,
         )
-        give_up_s = time.monotonic() + 20
-        while len(engine.bodies) < 10 and time.monotonic() < give_up_s:
-            time.sleep(0.02)
+        until(lambda: len(engine.bodies) >= 10, "ten requests")
         os.killpg(process.pid, signal.SIGINT)
-        text, _ = process.communicate(timeout=20)
+        text, _ = process.communicate(timeout=PATIENCE_S)
     answer = json.loads(text)
     assert process.returncode == 130
     assert answer["notes"] == ["interrupted"]

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from tests.support.patience import PATIENCE_S, until
 
 import exonerate
 from exonerate.adapters.process_table import is_listening
@@ -50,7 +51,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def log_message(self, *arguments):
         pass
 slow = pathlib.Path("slow")
-time.sleep(float(slow.read_text()) if slow.exists() else 0)
+if slow.exists():
+    seconds = float(slow.read_text())
+    pathlib.Path("loading").touch()
+    time.sleep(seconds)
 http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
 """
 DEPLOYMENT = """
@@ -64,14 +68,14 @@ role = "engine"
 url = "http://127.0.0.1:{port}"
 
 [victim]
-deadline_s = 5
+deadline_s = 60
 
 [[service]]
 name = "engine"
 hop = "engine"
 start = ["./serve.sh"]
 ready = "http://127.0.0.1:{port}/health"
-ready_timeout_s = 10
+ready_timeout_s = 100
 
 [[knob]]
 name = "SITE_KNOB"
@@ -307,11 +311,13 @@ def interrupted(site: Path, number: signal.Signals, *, slow_s: str) -> int:
         for line in process.stderr:
             if line.startswith("restarting"):
                 break
-        os.kill(process.pid, number)
+        # Those that are started on the way back are not to be slow as well.
+        until((site / "loading").exists, "a service that loads")
         (site / "slow").unlink()
+        os.kill(process.pid, number)
         rest = process.stderr.read()
         assert "Traceback" not in rest, rest
-        return process.wait(30)
+        return process.wait(PATIENCE_S)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

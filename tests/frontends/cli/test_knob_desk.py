@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from tests.support.patience import until
 
 from exonerate.errors import ExonerateError
 from exonerate.frontends.cli import exit_status
@@ -64,6 +65,15 @@ main.main(["ask"])
 """
 
 
+def sleeps(pid: int) -> bool:
+    """Whether a process waits for something, and goes on waiting."""
+    for _ in range(5):
+        if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "S":
+            return False
+        time.sleep(0.05)
+    return True
+
+
 @pytest.mark.parametrize("answer", ["no", "end of the input", "Ctrl-C"])
 def test_whoever_does_not_say_yes_is_told_that_nothing_was_changed(
     tmp_path: Path, answer: str
@@ -84,11 +94,12 @@ def test_whoever_does_not_say_yes_is_told_that_nothing_was_changed(
         while "change it?" not in shown:
             shown += process.stderr.read(1)
         if answer == "Ctrl-C":
-            time.sleep(0.3)  # Python loses a signal in the instant before its read begins
+            # Python loses a signal in the instant before its read begins.
+            until(lambda: sleeps(process.pid), "the question to wait for its answer")
             process.send_signal(signal.SIGINT)
         else:
             os.write(ours, b"n\n" if answer == "no" else b"\x04")
-        out, err = process.communicate(timeout=30)
+        out, err = process.communicate(timeout=100)
     os.close(ours)
     os.close(theirs)
     assert (process.returncode, out) == (130, "")

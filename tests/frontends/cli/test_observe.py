@@ -85,7 +85,7 @@ def located(folder: Path, *program: str, options: tuple[str, ...] = ()) -> tuple
         capture_output=True,
         text=True,
         check=False,
-        timeout=100,
+        timeout=250,
     )
     assert done.stdout, done.stderr
     return done.returncode, json.loads(done.stdout), done.stderr

@@ -6,12 +6,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import orjson
 import pytest
 from click.testing import CliRunner
+from tests.support.patience import PATIENCE_S, until
 
 from exonerate.errors import ExonerateError
 from exonerate.frontends.cli.main import cli
@@ -123,20 +123,9 @@ def test_an_interrupt_ends_the_target_too(tmp_path: Path) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
-    worker = int(_text_of(seen))
+    worker = int(until(lambda: seen.exists() and seen.read_text(), "the target's process"))
     process.send_signal(signal.SIGINT)
-    out, _ = process.communicate(timeout=20)
+    out, _ = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130
     assert out == b""
-    with pytest.raises(ProcessLookupError):
-        os.kill(worker, 0)
-
-
-def _text_of(path: Path) -> str:
-    """What another process writes there, once it has."""
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        if path.exists() and (text := path.read_text()):
-            return text
-        time.sleep(0.02)
-    raise AssertionError(f"{path} was not written")
+    until(lambda: not Path(f"/proc/{worker}").exists(), "the end of the target's process")

@@ -55,7 +55,7 @@ def test_a_pipe_is_written_into_and_not_replaced(tmp_path: Path) -> None:
     reader = threading.Thread(target=lambda: read.append(path.read_text()))
     reader.start()
     write_whole(path, "text")
-    reader.join(10)
+    reader.join(60)
     assert read == ["text\n"]
     assert path.is_fifo()
 

@@ -58,7 +58,7 @@ def _write(folder: Path, source: str) -> str:
 
 def test_a_crash_is_a_finding_with_its_signal(tmp_path: Path) -> None:
     """A segmentation fault is told with the signal and a saved input, and the sweep goes on."""
-    child = worker(f"{_write(tmp_path, DIES)}:attend", limit_s=20)
+    child = worker(f"{_write(tmp_path, DIES)}:attend", limit_s=60)
     try:
         sweep = Sweep(
             target="dies",
@@ -99,7 +99,7 @@ def test_any_program_can_speak_lines_and_npz(tmp_path: Path, then: str) -> None:
     child = Child(
         [sys.executable, script],
         introduces=False,
-        limit_s=20,
+        limit_s=60,
         environment={"PYTHONPATH": source},
     )
     try:
@@ -116,11 +116,11 @@ def test_any_program_can_speak_lines_and_npz(tmp_path: Path, then: str) -> None:
 def test_a_target_that_cannot_be_imported_is_the_operators_to_mend() -> None:
     """A wrong name says so at once, with what to write."""
     with pytest.raises(ExonerateError, match="cannot be used: ModuleNotFoundError") as error:
-        worker("no_such_module_here:attend", limit_s=5)
+        worker("no_such_module_here:attend", limit_s=60)
     assert "module:function" in error.value.hint
 
 
 def test_a_command_that_does_not_exist_is_the_operators_to_mend() -> None:
     """A program that cannot be started is named."""
     with pytest.raises(ExonerateError, match="cannot start"):
-        Child(["./no-such-program"], introduces=False, limit_s=5)
+        Child(["./no-such-program"], introduces=False, limit_s=60)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 
 import pytest
+from tests.support.skipped_time import played
 
 from exonerate.lab.http1 import response_body, take_head
 from exonerate.lab.scripted_engine.script import EngineScript
@@ -73,7 +73,8 @@ class Client:
     async def read(self, wait_s: float = PATIENCE_S) -> Seen:
         """Read one answer."""
         seen, buffer, body = Seen(), bytearray(), None
-        begun = time.monotonic()
+        clock = asyncio.get_running_loop().time
+        begun = clock()
         try:
             async with asyncio.timeout(wait_s):
                 while not seen.complete:
@@ -82,7 +83,7 @@ class Client:
                         seen.ended = "fin"
                         break
                     seen.raw += data
-                    seen.at_s.append(time.monotonic() - begun)
+                    seen.at_s.append(clock() - begun)
                     buffer += data
                     if body is None:
                         head = take_head(buffer)
@@ -102,17 +103,6 @@ class Client:
     def close(self) -> None:
         """FIN."""
         self.writer.close()
-
-
-def played(work: Coroutine[object, object, None]) -> None:
-    """Run a test's coroutine, and the last steps of the transports that it closed."""
-
-    async def to_the_end() -> None:
-        await work
-        for _ in range(10):
-            await asyncio.sleep(0)
-
-    asyncio.run(to_the_end())
 
 
 async def counters(port: int) -> dict[str, float]:
@@ -420,28 +410,70 @@ def test_leaving_client(chain: Chain, rules: str, aborts: float) -> None:
     played(work())
 
 
+class InFlight:
+    """Streams that were begun one after the other, and what came of all of them, in its order."""
+
+    def __init__(self) -> None:
+        self.order: list[tuple[int, str]] = []
+        self._news = asyncio.Event()
+
+    async def watch(self, port: int, number: int) -> None:
+        """Read one stream to its end."""
+        client = await Client.to(port)
+        await client.send()
+        while await client.reader.read(65536):
+            self._note(number, "piece")
+        self._note(number, "end")
+        client.close()
+
+    def _note(self, number: int, what: str) -> None:
+        self.order.append((number, what))
+        self._news.set()
+
+    async def pieces(self, number: int, count: int) -> None:
+        """Wait until a stream has brought so many pieces, or has ended."""
+        while self.order.count((number, "piece")) < count and (number, "end") not in self.order:
+            self._news.clear()
+            await self._news.wait()
+
+    @property
+    def ended(self) -> bool:
+        """Whether any of them has ended."""
+        return any(what == "end" for _, what in self.order)
+
+    def pieces_after_the_first_end(self, number: int) -> int:
+        """How long a stream outlived the first of them."""
+        first = next(at for at, (_, what) in enumerate(self.order) if what == "end")
+        return self.order[first:].count((number, "piece"))
+
+
+async def streams_of_one_beat(port: int) -> InFlight:
+    """Three streams, each some pieces after the one before, and no beat in between."""
+    for _attempt in range(50):
+        streams = InFlight()
+        async with asyncio.TaskGroup() as group:
+            for number in range(3):
+                group.create_task(streams.watch(port, number))
+                await streams.pieces(number, 6)
+            together = not streams.ended
+        if together:
+            return streams
+    raise AssertionError("a beat fell between the beginnings, fifty times")
+
+
 def test_periodic_kill_hits_all_in_flight(chain: Chain) -> None:
-    """Streams that began at different times die in the same moment."""
-    rules = 'rule = [{ at = { every_s = 0.3, phase_s = 0.1 }, do = "close" }]'
-    script = EngineScript(first_byte_s=0.0, token_s=0.02, answer_tokens=100)
+    """Streams that began at different times die by the same beat."""
+    rules = 'rule = [{ at = { every_s = 0.6, phase_s = 0.1 }, do = "close" }]'
+    script = EngineScript(first_byte_s=0.0, token_s=0.02, answer_tokens=200)
 
     async def work() -> None:
         async with chain(rules, script) as (port, _):
-            ends: list[float] = []
-
-            async def one(delay_s: float) -> None:
-                await asyncio.sleep(delay_s)
-                client = await Client.to(port)
-                seen = await client.ask(max_tokens=100)
-                assert seen.ended == "fin"
-                ends.append(time.monotonic())
-                client.close()
-
-            await asyncio.sleep(0.11)
-            async with asyncio.TaskGroup() as group:
-                for delay_s in (0.0, 0.05, 0.1):
-                    group.create_task(one(delay_s))
-            assert max(ends) - min(ends) < 0.05
+            streams = await streams_of_one_beat(port)
+            for number in range(3):
+                assert streams.order.count((number, "end")) == 1
+                # Each began six pieces after the other: by clocks of their own they would also
+                # end six pieces apart. What was on its way at the beat may still come.
+                assert streams.pieces_after_the_first_end(number) <= 2
 
     played(work())
 

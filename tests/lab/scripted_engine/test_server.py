@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
+from tests.support.skipped_time import played
 
 from exonerate.adapters.engines.names import counter_reader, engine_states
 from exonerate.lab.http1 import ChunkedBody, Head, response_body, take_head
@@ -16,6 +17,7 @@ from exonerate.lab.scripted_engine.server import ScriptedEngine
 
 QUICK = {"first_byte_s": 0.0, "token_s": 0.0, "answer_tokens": 6}
 PATIENCE_S = 5.0
+EPOCH_S = 1_760_000_000.0
 
 
 @asynccontextmanager
@@ -23,21 +25,12 @@ async def engine(**tables: object) -> AsyncIterator[int]:
     """The port of an engine with this script."""
     script: EngineScript = parse_script({**QUICK, **tables})
     async with asyncio.TaskGroup() as group:
-        ready: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        task = group.create_task(ScriptedEngine(script).serve("127.0.0.1", 0, ready.set_result))
+        loop = asyncio.get_running_loop()
+        ready: asyncio.Future[str] = loop.create_future()
+        played_engine = ScriptedEngine(script, wall=lambda: EPOCH_S + loop.time())
+        task = group.create_task(played_engine.serve("127.0.0.1", 0, ready.set_result))
         yield int((await ready).rpartition(":")[2])
         task.cancel()
-
-
-def played(work: Coroutine[object, object, None]) -> None:
-    """Run a test's coroutine, and the last steps of the transports that it closed."""
-
-    async def to_the_end() -> None:
-        await work
-        for _ in range(10):
-            await asyncio.sleep(0)
-
-    asyncio.run(to_the_end())
 
 
 async def ask(
@@ -383,6 +376,7 @@ def test_a_frozen_scheduler_shows_what_was_and_its_clock_stands() -> None:
     async def work() -> None:
         async with engine(names="sglang", fault=[fault]) as port:
             before = await counters_of(port)
+            await asyncio.sleep(0.1)
             await ask(port, wait_s=0.6)
             frozen = await counters_of(port)
             await asyncio.sleep(0.3)

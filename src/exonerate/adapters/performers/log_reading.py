@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
 from exonerate.adapters.log_reader import Appended, LogReader
 from exonerate.adapters.player import Stage
+from exonerate.core.diagnosis.logs.engine import (
+    EngineLine,
+    engine_line_to_json,
+    parse_engine,
+)
 from exonerate.core.diagnosis.logs.entry import entry_to_json
-from exonerate.core.diagnosis.logs.formats import parse_lines
-from exonerate.core.json_types import JsonObject
+from exonerate.core.diagnosis.logs.formats import parse_line, parse_lines
+from exonerate.core.json_types import Json, JsonObject
 from exonerate.core.scene import Activity, ReadLog
 
 GRACE_S = 0.4
@@ -71,7 +77,23 @@ def _tell(activity: ReadLog, stage: Stage, appended: Appended) -> None:
         "unknown_lines": unknown_lines,
         "skipped_bytes": appended.skipped_bytes,
     }
+    if activity.engine:
+        data = {**data, **_engine(appended.lines, activity.kind)}
     stage.emit(activity.name, "log", data)
+
+
+def _engine(lines: Sequence[str], kind: str | None) -> JsonObject:
+    """What an engine says of itself, each thing once with how often it was said."""
+    told: Counter[EngineLine] = Counter()
+    unknown = 0
+    for line in lines:
+        read = parse_engine(line)
+        if read is not None:
+            told[read] += 1
+        else:
+            unknown += parse_line(line, kind) is None
+    said: list[Json] = [{**engine_line_to_json(one), "times": told[one]} for one in told]
+    return {"engine": said[:ENTRIES_MAX], "unknown_lines": unknown}
 
 
 def _wall_s(stage: Stage) -> float:

@@ -15,6 +15,7 @@ from exonerate.adapters.player import ActivityFailed, Stage, Waiting, is_backgro
 from exonerate.adapters.prober import StallWatch, play_session
 from exonerate.adapters.request import victim_body
 from exonerate.adapters.turns import Turn
+from exonerate.core.diagnosis.aside import at_round
 from exonerate.core.instant import NS_PER_S
 from exonerate.core.scene import Activity, ProbeSession, Stall
 from exonerate.core.wire.exchange import Exchange
@@ -148,7 +149,7 @@ class _ProbeRun:
         """Watch as long as the round waits; ask, and give it up when the answers say so."""
         ended = self._ended_rounds[round_number]
         watches = [activity for activity in trigger.play if is_background(activity)]
-        probes = [_at_round(a, round_number) for a in trigger.play if not is_background(a)]
+        probes = [at_round(a, round_number) for a in trigger.play if isinstance(a, ProbeSession)]
         async with asyncio.TaskGroup() as group:
             watching = group.create_task(self._play(watches))
             asking = group.create_task(self._ask(trigger, probes, ended))
@@ -285,10 +286,3 @@ class _ProbeRun:
 
 def _nothing() -> None:
     """Nobody watches this session."""
-
-
-def _at_round(activity: Activity, number: int) -> Activity:
-    """A probe that asks once asks with the history of the round that waits."""
-    if isinstance(activity, ProbeSession) and activity.rounds == 1:
-        return replace(activity, first_round=number)
-    return activity

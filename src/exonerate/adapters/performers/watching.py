@@ -11,13 +11,15 @@ from exonerate.adapters.process_sockets import processes_listening_on, socket_in
 from exonerate.adapters.process_table import ProcessIdentity, identity_of, is_alive
 from exonerate.adapters.sockets import SocketRow, tcp_sockets
 from exonerate.core.diagnosis.admin_pages import read_admin_page
-from exonerate.core.diagnosis.beside import HEALTH
+from exonerate.core.diagnosis.beside import HEALTH, SETTINGS
 from exonerate.core.instant import NS_PER_S
 from exonerate.core.json_types import Json, JsonObject
 from exonerate.core.ports import CounterReader, EngineState, Page, PageReader
 from exonerate.core.scene import Activity, SampleMetrics, WatchSockets
 
 METRICS_TIMEOUT_S = 2.0
+_OTHER_PAGES = (HEALTH, SETTINGS)
+"""How the names of readings begin that are of no page of counters."""
 
 
 class MetricsPerformer:
@@ -26,7 +28,7 @@ class MetricsPerformer:
     Args:
         read_counters: knows the series of engines.
         urls: hop name -> metrics URL as the operator wrote it.
-        health: name of a reading -> URL of the health page.
+        health: name of a reading -> URL of the health page, or of that of an engine's settings.
         states: hop name -> its address, and what engines say there of their present state.
         get: how a page is had.
     """
@@ -49,7 +51,7 @@ class MetricsPerformer:
     async def __call__(self, activity: Activity, stage: Stage) -> None:
         """One ``metrics`` event for each reading, also where the page does not answer."""
         assert isinstance(activity, SampleMetrics)
-        if activity.name.startswith(HEALTH):
+        if activity.name.startswith(_OTHER_PAGES):
             url = self._health.get(activity.name, activity.url)
         else:
             url = self._urls.get(activity.hop, activity.url)
@@ -66,7 +68,7 @@ class MetricsPerformer:
             stage.emit(activity.name, "metrics", reading)
 
     def _second_source(self, activity: SampleMetrics) -> _SecondSource | None:
-        if self._states is None or activity.name.startswith(HEALTH):
+        if self._states is None or activity.name.startswith(_OTHER_PAGES):
             return None
         addresses, states = self._states
         address = addresses.get(activity.hop)

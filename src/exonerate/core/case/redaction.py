@@ -21,6 +21,7 @@ import hmac
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import fields
+from functools import lru_cache
 
 from exonerate.core.case.records import canonical_json
 from exonerate.core.json_types import Json, JsonObject
@@ -53,8 +54,9 @@ TEXT_HASH_KEYS: frozenset[str] = frozenset(
 )
 """Plain hashes of such texts: anybody could try guesses on them, so the key hashes them again."""
 
-KNOWN_MAX, KNOWN_LENGTH_MAX = 10_000, 200
-"""How many texts, and how long ones, are remembered to hold no secret."""
+REMEMBERED_MAX, REMEMBERED_CHARS_MAX = 20_000, 200
+"""How many short texts are remembered to hold no secret: a scene says the same ones over and over.
+Those that do hold one are not kept."""
 
 _CONTENT_FACTS = frozenset(field.name for field in fields(ContentFacts))
 
@@ -116,7 +118,7 @@ class Redactor:
         self._key = key
         self._any_variable = allowed_environment is None
         self._variables = CLEAR_ENVIRONMENT | frozenset(allowed_environment or ())
-        self._found_clear: set[str] = set()
+        self._clean: set[str] = set()
 
     def secret(self, value: str | bytes) -> str:
         """The keyed hash that stands for the value; a hash stands for itself."""
@@ -143,14 +145,14 @@ class Redactor:
 
     def text(self, text: str) -> str:
         """The text with everything in it that looks like a secret replaced."""
-        if text in self._found_clear:
+        if text in self._clean:
             return text
         safe = self.url(text)
         for pattern in _SECRET_TEXTS:
             safe = pattern.sub(self._secret_match, safe)
-        if safe == text and len(text) <= KNOWN_LENGTH_MAX and len(self._found_clear) < KNOWN_MAX:
-            # Thousands of readings say the same few words, and a scene waits for their redaction.
-            self._found_clear.add(text)
+        short = len(text) <= REMEMBERED_CHARS_MAX and len(self._clean) < REMEMBERED_MAX
+        if safe == text and short:
+            self._clean.add(text)
         return safe
 
     def body(self, body: JsonObject) -> JsonObject:
@@ -173,7 +175,7 @@ class Redactor:
             return self.environment({k: _as_text(v) for k, v in value.items()})
         if name in PROMPT_KEYS and not _is_about_text(name, value):
             return self.secret(_as_text(value))
-        sounds_secret = name in TEXT_HASH_KEYS or _SECRET_KEY.fullmatch(name) is not None
+        sounds_secret = name in TEXT_HASH_KEYS or _sounds_secret(name)
         if sounds_secret and isinstance(value, str):
             return self.secret(_as_text(value))
         if name in TEXT_HASH_KEYS and isinstance(value, Sequence):
@@ -253,6 +255,11 @@ class Redactor:
         return f"{whole[:start]}{self.secret(secret)}{whole[end:]}"
 
 
+@lru_cache(maxsize=1024)
+def _sounds_secret(name: str) -> bool:
+    return _SECRET_KEY.fullmatch(name) is not None
+
+
 def _is_about_text(name: str, value: Json) -> bool:
     """A prompt's recipe, or the facts about an answer's content: numbers, no text of a user."""
     if not isinstance(value, Mapping):
@@ -265,4 +272,5 @@ def _as_text(value: Json) -> str:
 
 
 def _same(before: Json, after: Json) -> bool:
-    return canonical_json(before) == canonical_json(after)
+    # Tuples become lists, which is no change.
+    return before == after or canonical_json(before) == canonical_json(after)

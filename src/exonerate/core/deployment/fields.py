@@ -177,6 +177,7 @@ HOP_FIELDS: FieldTable = {
     "health": FieldRule(url_problem),
     "log": FieldRule(_is_text),
     "error_log": FieldRule(_is_text),
+    "watchdog_s": FieldRule(_seconds(0.1, 86400), float),  # type: ignore[arg-type]  # checked before
     "tap": FieldRule(url_problem),
     "http": FieldRule(_one_of("1.1", "2", "auto")),
     "ca": FieldRule(_is_text),

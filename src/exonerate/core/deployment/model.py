@@ -36,6 +36,8 @@ class Hop:
     ca: str | None = None
     error_log: str | None = None
     """A second log of the same program, such as nginx's."""
+    watchdog_s: float | None = None
+    """An engine's: after how long without a step its watchdog is set to speak into its log."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,6 +26,8 @@ AdminName: TypeAlias = Literal[
     "workers",  # next hops it knows (gauge)
     "workers_up",  # of these, those that it would ask (gauge)
     "breaker_open",  # next hops ejected, marked down, or behind an open breaker (gauge)
+    "watchdog_s",  # an engine's: without a step for so long, its watchdog speaks and may end it
+    "soft_watchdog_s",  # the same of one that only speaks
 ]
 Values: TypeAlias = Mapping[str, float]
 
@@ -249,12 +251,21 @@ def _exposition(read: Callable[[Sequence[Sample]], Values]) -> Callable[[str], V
     return lambda text: read(parse_exposition(text))
 
 
+def _engine_settings(text: str) -> Values:
+    """SGLang's `/server_info`: its settings as they were resolved (0.5.23, `fields/device.py`)."""
+    told = parse_json(text) if text.startswith("{") else None
+    named = {"watchdog_s": "watchdog_timeout", "soft_watchdog_s": "soft_watchdog_timeout"}
+    found = {ours: number_at(told, theirs) for ours, theirs in named.items()}
+    return {name: seconds for name, seconds in found.items() if seconds is not None and seconds > 0}
+
+
 _READERS: tuple[tuple[str, Callable[[str], Values]], ...] = (
     ("haproxy", _haproxy_csv),
     ("envoy", _envoy_stats),
     ("envoy", _envoy_clusters),
     ("nginx", _nginx_stub),
     ("proxy", _json_lists),
+    ("engine-settings", _engine_settings),
     ("sglang-router", _exposition(_smg)),
     ("haproxy", _exposition(_haproxy_prometheus)),
     ("envoy", _exposition(_envoy_prometheus)),

@@ -11,6 +11,8 @@ from exonerate.core.scene import ProbeSession
 
 SMALL = "small@"
 """How the names of small requests begin that are sent while the victim's own waits."""
+FRESH = "fresh@"
+"""How the names of sessions begin that send each request on a connection of its own."""
 SMALL_SHARE = 4
 """A small request has this part of the victim's first prompt."""
 
@@ -46,7 +48,7 @@ def meanwhile(hop: str, name: str, facts: Facts, hops: set[str]) -> Observation 
             for s in facts.sessions
             if s.during_stall is not None
             and s.during_stall.startswith(VICTIM_SHAPED)
-            and not s.plan.name.startswith(SMALL)
+            and not s.plan.name.startswith((SMALL, FRESH))
             and s.hop in hops
         ),
     )
@@ -60,8 +62,24 @@ def small_meanwhile(hop: str, facts: Facts) -> Observation | None:
 
 def fresh_session(hop: str, facts: Facts) -> Observation | None:
     """How many requests went, each on a connection of its own."""
-    sessions = (s for s in facts.sessions if s.plan.name == f"fresh@{hop}")
+    sessions = (s for s in facts.sessions if s.plan.name == f"{FRESH}{hop}")
     return _alike(hop, "fresh-session", sessions)
+
+
+def asked_on_new_connections(facts: Facts) -> bool:
+    """Whether many requests were sent anywhere, each on a connection of its own."""
+    return any(s.plan.name.startswith(FRESH) and len(s.rounds) > 1 for s in facts.sessions)
+
+
+def at_round(probe: ProbeSession, number: int) -> ProbeSession:
+    """The probe as it is sent while the round of that number waits.
+
+    One that asks once asks with the history of that round; one that asks more often, once more than
+    the connection that waits was asked.
+    """
+    if probe.rounds == 1:
+        return replace(probe, first_round=number)
+    return replace(probe, rounds=min(probe.rounds, number + 1))
 
 
 def _alike(

@@ -48,7 +48,7 @@ def idle_dependence(hop: Hop, sessions: Sequence[Session]) -> Observation | None
     rounds = list(_reused(sessions))
     bad = [s.failed for s in sessions if s.failed is not None]
     first = [r for r in bad if not _is_reused(r)]
-    brief = [r for r in bad if r.exchange.connection.idle_s < BRIEF_S]
+    brief = _hardly_idle(bad)
     if brief:
         return Observation(hop.name, "idle-dependence", "unrelated", len(brief), len(bad))
     border = None if first else idle_border(sessions)
@@ -90,7 +90,8 @@ def next_idle(
     if len(both) < AGREEING_MIN or not well or min(bad) > RESOLUTION_MAX * max(well):
         # Two timers that are far apart would look alike as well; and so would closings and failures
         # that have nothing to do with idle time, but then failures do not begin at one.
-        if idle_border(sessions) is None:
+        failed = [s.failed for s in sessions if s.failed and _is_reused(s.failed)]
+        if idle_border(sessions) is None or _hardly_idle(failed):
             return None
         return Observation(hop.name, "next-idle", "not-parted", len(both), len(both))
     return Observation(hop.name, "next-idle", "same-time", len(both), len(both))
@@ -120,6 +121,11 @@ def _by_idle(sessions: Sequence[Session], *, closed: bool) -> dict[float, bool]:
         idle_s = session.plan.think_s
         found[idle_s] = found.get(idle_s, False) or hit
     return found
+
+
+def _hardly_idle(failed: Sequence[Round]) -> list[Round]:
+    """Those that failed on a connection that was idle for too short a time for any timer."""
+    return [r for r in failed if r.exchange.connection.idle_s < BRIEF_S]
 
 
 def _reused(sessions: Sequence[Session]) -> Iterator[Round]:

@@ -9,6 +9,7 @@ import cmath
 from collections.abc import Mapping, Sequence
 from statistics import median
 
+from exonerate.core.diagnosis.aside import FRESH
 from exonerate.core.diagnosis.axes.points import Bracket, brackets, points_of
 from exonerate.core.diagnosis.axes.refining import CAUSES, REFINED
 from exonerate.core.diagnosis.axes.walks import repeats_in_walks
@@ -134,14 +135,18 @@ def _ms(seconds: float) -> float:
 
 def _request_number(facts: Facts, hop: str) -> JsonObject:
     failing = [s.failed.exchange.connection for s in _victims(facts) if s.failed is not None]
-    fresh = [s for s in facts.sessions if s.plan.name == f"fresh@{hop}"]
+    fresh = [s for s in facts.sessions if s.plan.name == f"{FRESH}{hop}"]
     numbers = {connection.request_number for connection in failing}
     fresh_ok = bool(fresh) and all(s.failed is None for s in fresh)
     if not fresh:
         return {"request_numbers": sorted(numbers)}
-    details: dict[str, Json] = {"scope": "socket" if fresh_ok else "process"}
     left = brackets(points_of(facts, hop))
-    counted = ("number" in left or not left or not fresh_ok) and numbers != {1}
+    by_number = "number" in left or not left
+    details: dict[str, Json] = {}
+    if fresh_ok or by_number:
+        # A new connection can also fail for what its request is like.
+        details["scope"] = "socket" if fresh_ok else "process"
+    counted = by_number and numbers != {1}
     if len(numbers) == 1 and counted:
         details["after_requests"] = numbers.pop() - 1
     else:

@@ -12,10 +12,12 @@ from collections.abc import Mapping
 from itertools import pairwise
 
 from exonerate.core.deployment.model import Hop
-from exonerate.core.diagnosis.facts import CounterSample, Facts
+from exonerate.core.diagnosis.facts import CounterSample, Facts, Round
 from exonerate.core.diagnosis.suspect import Observation
 
 STARTED_LATER_S = 1.0
+REFUSED = "hXK"
+"""The end code of a connection that was refused."""
 RISING = ("generated_tokens", "prompt_tokens", "steps", "requests")
 """Counters that never fall in the life of a process."""
 
@@ -24,7 +26,7 @@ def engine_process(hop: Hop, facts: Facts) -> Observation | None:
     """`restarted`, `down` or `same`; None where nothing of it was seen."""
     restarts = max(_replaced(hop, facts), _begun_anew(hop, facts))
     refused = [
-        round_.outcome == "no-connect"
+        refuses_connection(round_)
         for session in facts.sessions
         if session.hop == hop.name
         for round_ in session.rounds
@@ -36,6 +38,11 @@ def engine_process(hop: Hop, facts: Facts) -> Observation | None:
         return Observation(hop.name, "engine-process", "down", sum(refused), len(refused))
     seen = len(_identities(hop, facts))
     return Observation(hop.name, "engine-process", "same", 1, 1) if seen else None
+
+
+def refuses_connection(round_: Round) -> bool:
+    """Whether the hop's host said that nobody listens; silence and unknown names say nothing."""
+    return round_.outcome == "no-connect" and round_.exchange.end == REFUSED
 
 
 def _identities(hop: Hop, facts: Facts) -> list[frozenset[str]]:

@@ -1,7 +1,7 @@
-"""The upstream face of a hop, by whatever showed it: a tap, the sockets, its log, its counters.
+"""The upstream face of a hop, by whatever showed it: a tap, sockets, packets, its log, counters.
 
-A tap and the sockets see bytes; a log and counters are the hop's own word, and are asked where
-neither is there.
+A tap, sockets and packets see bytes; a log and counters are the hop's own word, and are asked where
+none of those is there.
 """
 
 from __future__ import annotations
@@ -10,21 +10,28 @@ from collections.abc import Sequence
 
 from exonerate.core.deployment.model import Deployment, Hop
 from exonerate.core.diagnosis.between import broke_off_at_tap, tapped_passage
+from exonerate.core.diagnosis.captured import broke_off_in_packets, captured_passage
 from exonerate.core.diagnosis.carried import Passage, passage, upstream_in_sight
 from exonerate.core.diagnosis.counted import counted_passage
 from exonerate.core.diagnosis.facts import Facts, Round, Session
 from exonerate.core.diagnosis.leaving import surplus
-from exonerate.core.diagnosis.logged import ended_by_next, logged_passage
+from exonerate.core.diagnosis.logged import BY, by_source, ended_by_next, logged_passage
 from exonerate.core.diagnosis.suspect import Observation
+
+UPSTREAM = ("request-left", "answer-held", "upstream-face")
+"""The observables that show the upstream side of a hop."""
 
 
 def passage_of(
     facts: Facts, session: Session, round_: Round, hop: Hop, deployment: Deployment
 ) -> Passage | None:
     """What became of one request of a session at a hop; None if nothing showed it."""
+    captured = captured_passage(facts, session, round_, hop, deployment)
     return (
         tapped_passage(facts, round_, hop, deployment)
+        or (captured if captured is not None and captured.left != "no" else None)
         or passage(facts, session, round_, hop, deployment)
+        or captured
         or logged_passage(facts, session, round_, hop, deployment)
         or counted_passage(facts, round_, hop, deployment)
     )
@@ -43,13 +50,30 @@ def upstream_face(
         for round_ in session.rounds:
             found = passage_of(facts, session, round_, hop, deployment)
             if found is not None and found.left != "no" and not found.elsewhere:
-                return Observation(hop.name, "upstream-face", "seen", 1, 1)
+                return by_source(Observation(hop.name, "upstream-face", "seen", 1, 1), [found])
             elsewhere += found is not None and bool(found.elsewhere)
             seen = seen or found is not None
             seen = seen or upstream_in_sight(facts, session, round_, hop, deployment)
     if elsewhere:
         return Observation(hop.name, "upstream-face", "elsewhere", elsewhere, elsewhere)
     return Observation(hop.name, "upstream-face", "seen", 1, 1) if seen else None
+
+
+def own_upstream_side(facts: Facts, hop: Hop, seen: Sequence[Observation]) -> bool:
+    """Whether what was seen of the hop's upstream side is surely its own.
+
+    Who talks to the next hop may be somebody whom nobody named, where neither the sockets of the
+    hop's process, nor its log or counters, nor a tap tell whose connections those are.
+    """
+    told = [o for o in seen if o.hop == hop.name and o.observable in UPSTREAM]
+    process = any(
+        bool(sample.processes)
+        for (_, name), samples in facts.sockets.items()
+        if name == hop.name
+        for sample in samples
+    )
+    otherwise = any(o.text.startswith(BY) for o in told) or bool(facts.beside.tapped)
+    return bool(told) and (process or otherwise)
 
 
 def request_copies(
@@ -77,6 +101,10 @@ def request_copies(
 def blames_next(
     facts: Facts, session: Session, round_: Round, hop: Hop, deployment: Deployment
 ) -> bool:
-    """Whether the hop's log, or a tap behind it, shows that the next hop broke it off."""
+    """Whether the hop's log, a tap behind it or packets show that the next hop broke it off."""
     by_log = ended_by_next(facts, session, round_, hop)
-    return by_log or broke_off_at_tap(facts, round_, hop, deployment)
+    return (
+        by_log
+        or broke_off_at_tap(facts, round_, hop, deployment)
+        or broke_off_in_packets(facts, round_, hop, deployment)
+    )

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from exonerate.core.case.records import Record
-from exonerate.core.diagnosis.beside import Beside, is_health, read_beside
+from exonerate.core.diagnosis.beside import Beside, has_counters, read_beside
 from exonerate.core.diagnosis.sense import FOREIGN, GARBLED, garbled, loops, with_text_defects
 from exonerate.core.instant import seconds_between
 from exonerate.core.json_access import number_at
@@ -301,7 +301,7 @@ def _sessions(scene: Scene, events: Sequence[Event]) -> list[Session]:
 def _counters(scene: str, events: Sequence[Event]) -> list[CounterSample]:
     found: list[CounterSample] = []
     for event in events:
-        if event.kind != "metrics" or is_health(event):
+        if event.kind != "metrics" or not has_counters(event):
             continue
         values = event.data.get("values")
         numbers = (

@@ -72,14 +72,15 @@ def axis_flips(judgement: Judgement) -> bool:
 
 
 def scenes_with_symptom(judgement: Judgement) -> int:
-    """In how many scenes the victim's shape failed, or was not as it is past the hop."""
+    """In how many scenes the victim's shape failed, or was not as it is past the hop, or a walk."""
     hop = judgement.top.suspect.hop
     passing = {h.name for h in before(judgement.deployment, hop)}
     past = [h for h in judgement.deployment.hops if h.name not in passing]
     reference = victim_sessions(judgement.facts, past)
     entering = [h for h in judgement.deployment.hops if h.name in passing]
     sessions = victim_sessions(judgement.facts, entering)
-    return len({s.scene for s in sessions if symptom(s, reference) != "ok"})
+    copies = {s.scene for s in sessions if symptom(s, reference) != "ok"}
+    return len(copies) + repeats_in_walks(judgement.facts, hop)
 
 
 def _beat_flips(judgement: Judgement) -> bool:

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from urllib.parse import urlsplit
 
 from exonerate.core.deployment.model import Deployment, Hop
-from exonerate.core.deployment.topology import before, hop_port, is_engine, probeable
+from exonerate.core.deployment.topology import before, hop_port, probeable
+from exonerate.core.diagnosis.aside import FRESH, asked_on_new_connections
 from exonerate.core.diagnosis.facts import Facts
 from exonerate.core.diagnosis.observables import symptom
 from exonerate.core.diagnosis.pacing import (
@@ -24,7 +26,13 @@ from exonerate.core.diagnosis.pacing import (
     telling_think_s,
     think_factor,
 )
-from exonerate.core.diagnosis.stalls import Patience, patience_of, stall_beside, stalls_of
+from exonerate.core.diagnosis.stalls import (
+    Patience,
+    patience_of,
+    stall_beside,
+    stalls_of,
+    with_new_ones,
+)
 from exonerate.core.diagnosis.streaming import innermost
 from exonerate.core.diagnosis.surroundings import watches
 from exonerate.core.scene import (
@@ -47,14 +55,6 @@ WATCH_FIRST_S = 0.25
 """The sockets are read before the first request, so that its bytes can be told from older ones."""
 SOCKET_SAMPLES_MAX = 2000
 CONTROL_TRIES_MAX = 200
-CONTENT_ROUNDS, CONTENT_ROUNDS_BRIEF = 3, 2
-ABORT_TOKENS = 600
-ABORT_ROUNDS, ABORT_ROUNDS_AT_ENGINE = 4, 2
-ABORT_AFTER_S, ABORT_PAUSE_S = 1.0, 1.7
-ABORT_TURN_S = ABORT_AFTER_S + ABORT_PAUSE_S
-ABORT_S = (ABORT_ROUNDS + ABORT_ROUNDS_AT_ENGINE + 1) * ABORT_TURN_S
-ABORT_BRIEF_S = ABORT_ROUNDS * ABORT_TURN_S + 1.0
-"""An abort probe streams for `ABORT_AFTER_S` and is silent until it comes again; hop after hop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +81,9 @@ class Shape:
     ask nothing besides, which would stand before the next scene."""
     entry_only: bool = False
     """Whether to ask only at the entry of the whole path."""
+    fresh_meanwhile: bool = False
+    """Whether many new connections are tried while a round waits, where one of them was answered:
+    the wait is long enough for that."""
 
 
 def next_shape(
@@ -97,6 +100,7 @@ def next_shape(
     """
     number = len(facts.scenes) + 1
     rounds = deployment.victim.rounds if clocked else rounds_to_fail(facts, deployment)
+    lasting = deployment.victim.connection == "reuse" and rounds > 1
     return Shape(
         number=number,
         rounds=max(1, min(deployment.victim.rounds, rounds)),
@@ -110,6 +114,7 @@ def next_shape(
         inside_first=late_inside(facts),
         stagger_s=stagger_s(facts) if clocked else None,
         entry_only=_all_went_well(facts, deployment),
+        fresh_meanwhile=lasting and not (gentle or clocked or asked_on_new_connections(facts)),
     )
 
 
@@ -167,100 +172,11 @@ def _triggers(
     for session in sessions if shape.stagger_s is None else ():
         own = stalls_of(deployment, session, shape.patience, gentle=shape.gentle)
         found.extend([replace(own[0], play=())] if shape.inside_first else own)
+    if shape.fresh_meanwhile and not extra and not shape.inside_first:
+        rounds, patience = shape.rounds, shape.patience
+        told = (with_new_ones(one, deployment, rounds, patience) for one in found)
+        return tuple(chain.from_iterable(told))
     return tuple(found)
-
-
-def abort_scene(deployment: Deployment, number: int, seed: int, *, brief: bool = False) -> Scene:
-    """Leave a long stream in the middle, at the engine and then at the entry of the whole path.
-
-    What every box on the way does with it shows in byte counters; the engine's counters are read.
-    `brief`: at the entry alone, which is all that the boxes need.
-    """
-    takers = [hop for hop in deployment.hops if probeable(hop)]
-    hops = [takers[-1], takers[0]] if len(takers) > 1 and not brief else takers[:1]
-    counters: list[Activity] = [
-        SampleMetrics(
-            name=f"counters@{hop.name}/abort",
-            hop=hop.name,
-            url=hop.metrics,
-            count=COUNTER_SAMPLES_MAX,
-            every_s=COUNTER_PERIOD_S,
-            background=True,
-        )
-        for hop in deployment.hops
-        if hop.metrics is not None
-    ]
-    turns: list[ProbeSession] = []
-    for hop in hops:
-        turns.append(_abort(deployment, hop, number, seed, after=turns))
-    # The last look needs time after the last abort.
-    tail = _abort(deployment, hops[-1], number, seed, after=turns)
-    tail = replace(tail, name="abort-tail", rounds=1, deadline_s=0.1)
-    return Scene(
-        id=f"abort-{number}",
-        why="leave a long answer in the middle, at the engine and at the entry, and see who stops",
-        activities=(*counters, *(watch_of(hop) for hop in deployment.hops), *turns, tail),
-        time_limit_s=(len(hops) + 1) * ABORT_ROUNDS * ABORT_TURN_S + 10.0,
-    )
-
-
-def content_scene(deployment: Deployment, number: int, seed: int, *, brief: bool = False) -> Scene:
-    """The same questions at every hop, and twice at the innermost, to compare what they say.
-
-    `brief`: fewer of them, where nothing but care asks for it.
-    """
-    rounds = CONTENT_ROUNDS_BRIEF if brief else CONTENT_ROUNDS
-    hops = [hop for hop in deployment.hops if probeable(hop)]
-    # The first to ask fills the prefix cache, and a cached prefix rounds in its own way.
-    asked = [(f"warm@{hops[-1].name}", hops[-1])]
-    asked.extend((f"content@{hop.name}", hop) for hop in hops)
-    asked.append((f"content-again@{hops[-1].name}", hops[-1]))
-    request = _request(deployment, seed, f"{number}-content")
-    sessions = [
-        ProbeSession(
-            name=name,
-            hop=hop.name,
-            url=hop.url,
-            request=request,
-            rounds=rounds,
-            connection=deployment.victim.connection,
-            think_s=0.0,
-            deadline_s=deployment.victim.deadline_s,
-            start_s=WATCH_FIRST_S,
-            # One after the other: the load that we are ourselves must not change the texts.
-            once_over=tuple(earlier for earlier, _ in asked[:place]),
-        )
-        for place, (name, hop) in enumerate(asked)
-    ]
-    return Scene(
-        id=f"content-{number}",
-        why="ask the same questions at every hop, and compare the texts",
-        activities=(
-            *(watch_of(hop) for hop in deployment.hops),
-            *watches(deployment, gentle=True),
-            *sessions,
-        ),
-        time_limit_s=len(asked) * rounds * deployment.victim.deadline_s + 10.0,
-    )
-
-
-def _abort(
-    deployment: Deployment, hop: Hop, number: int, seed: int, *, after: Sequence[ProbeSession]
-) -> ProbeSession:
-    request = _request(deployment, seed, f"{number}-abort-{hop.name}", growing=False)
-    return ProbeSession(
-        name=f"abort@{hop.name}",
-        hop=hop.name,
-        url=hop.url,
-        request=replace(request, max_tokens=ABORT_TOKENS, stream=True),
-        rounds=ABORT_ROUNDS_AT_ENGINE if is_engine(hop) else ABORT_ROUNDS,
-        connection="fresh",
-        think_s=ABORT_PAUSE_S,
-        deadline_s=ABORT_AFTER_S,
-        stop_after_failure=False,
-        start_s=ABORT_PAUSE_S if after else WATCH_FIRST_S,
-        once_over=tuple(session.name for session in after),
-    )
 
 
 def _why(shape: Shape) -> str:
@@ -278,7 +194,7 @@ def victim_session(deployment: Deployment, hop: Hop, shape: Shape, seed: int) ->
         name=f"victim@{hop.name}",
         hop=hop.name,
         url=hop.url,
-        request=_request(deployment, seed, f"{shape.number}-victim-{hop.name}"),
+        request=victim_request(deployment, seed, f"{shape.number}-victim-{hop.name}"),
         rounds=shape.rounds,
         connection=victim.connection,
         think_s=victim.think_s * shape.think_factor if shape.think_s is None else shape.think_s,
@@ -316,10 +232,10 @@ def _fresh_session(deployment: Deployment, shape: Shape, seed: int) -> tuple[Pro
         return ()
     hop = next(h for h in deployment.hops if h.name == shape.fresh_session_at)
     session = ProbeSession(
-        name=f"fresh@{hop.name}",
+        name=f"{FRESH}{hop.name}",
         hop=hop.name,
         url=hop.url,
-        request=_request(deployment, seed, f"{shape.number}-fresh-{hop.name}", growing=False),
+        request=victim_request(deployment, seed, f"{shape.number}-fresh-{hop.name}", growing=False),
         rounds=shape.fresh_rounds,
         connection="fresh",
         think_s=0.0,
@@ -331,9 +247,10 @@ def _fresh_session(deployment: Deployment, shape: Shape, seed: int) -> tuple[Pro
     return (session,)
 
 
-def _request(
+def victim_request(
     deployment: Deployment, seed: int, salt: str, *, growing: bool = True
 ) -> RequestRecipe:
+    """The victim's request, with a prompt of its own for each `salt`."""
     victim = deployment.victim
     return RequestRecipe(
         path=victim.endpoint,

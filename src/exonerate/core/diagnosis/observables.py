@@ -12,6 +12,7 @@ from exonerate.core.deployment.topology import before, beyond, is_engine, probea
 from exonerate.core.diagnosis.aborts import aborts
 from exonerate.core.diagnosis.aside import fresh_session, meanwhile, small_meanwhile
 from exonerate.core.diagnosis.between import held_at_tap
+from exonerate.core.diagnosis.captured import held_in_packets, onward_in_packets
 from exonerate.core.diagnosis.carried import (
     answer_held,
     copies_at_engines,
@@ -43,15 +44,18 @@ from exonerate.core.diagnosis.faces import (
     upstream_face,
 )
 from exonerate.core.diagnosis.facts import Facts, Session
+from exonerate.core.diagnosis.gpus import gpu_failed, gpu_slowed
 from exonerate.core.diagnosis.leaving import leaving, surplus, without_borrowed_copies
 from exonerate.core.diagnosis.logged import by_source
 from exonerate.core.diagnosis.meanwhile import engine_state, legs
 from exonerate.core.diagnosis.situations import deep_health, engine_health
 from exonerate.core.diagnosis.speakers import spoken_by
+from exonerate.core.diagnosis.stepping import steps
 from exonerate.core.diagnosis.streaming import innermost, stream_shape
 from exonerate.core.diagnosis.suspect import Observation
 from exonerate.core.diagnosis.texts import closed_while_idle, load_text, same_text, texts_past
 from exonerate.core.diagnosis.vocabulary import ANSWERED, BROKEN_OFF, VALUES
+from exonerate.core.diagnosis.watchdogs import engine_said, watchdog
 
 LATE_TRIES_MIN = 3
 """So many sessions tell an entry that is late as a rule from one that was late by chance."""
@@ -113,7 +117,7 @@ def _of_hop(hop: Hop, facts: Facts, deployment: Deployment) -> list[Observation]
         _tally(hop.name, "spoken-by", spoken_by(facts, deployment, through)),
         leaving(hop, facts, deployment),
         surplus(hop, facts, deployment),
-        engine_process(hop, facts) if is_engine(hop) else None,
+        *_of_engine(hop, facts, through),
         same_text(hop, facts, deployment),
         crowded,
         control_slow(hop, facts),
@@ -125,6 +129,20 @@ def _of_hop(hop: Hop, facts: Facts, deployment: Deployment) -> list[Observation]
         deep_health(hop, facts, through),
     ]
     return [observation for observation in found if observation is not None]
+
+
+def _of_engine(hop: Hop, facts: Facts, through: Sequence[Session]) -> list[Observation | None]:
+    """What its process, its counters, its own log and its host's GPUs say of an engine."""
+    if not is_engine(hop):
+        return []
+    return [
+        engine_process(hop, facts),
+        steps(hop, facts, through),
+        watchdog(hop, facts, through),
+        engine_said(hop, facts),
+        gpu_failed(hop, facts),
+        gpu_slowed(hop, facts, through),
+    ]
 
 
 def _with_crowds(seen: Observation | None, crowded: Observation | None) -> Observation | None:
@@ -188,7 +206,10 @@ def _of_the_way(
     own = [delivered(facts, s) for s in failed if s.hop == hop.name]
     passing = [] if is_engine(hop) else failed
     lost = [answer_lost(facts, s, deployment) for s in failed if s.hop == hop.name]
-    onward = [onward_delivered(facts, s, hop, deployment) for s in passing]
+    onward = [
+        onward_delivered(facts, s, hop, deployment) or onward_in_packets(facts, s, hop, deployment)
+        for s in passing
+    ]
     pools = [pool_state(facts, s, hop, deployment) for s in passing]
     return [
         _tally(hop.name, "delivered", [value for value in own if value]),
@@ -298,7 +319,9 @@ def _answer_held(
 ) -> Observation | None:
     bursts = [s for s in sessions if s.failed is None]
     seen = [
-        answer_held(facts, session, hop, deployment) or held_at_tap(facts, session, hop, deployment)
+        answer_held(facts, session, hop, deployment)
+        or held_at_tap(facts, session, hop, deployment)
+        or held_in_packets(facts, session, hop, deployment)
         for session in bursts
     ]
     return _tally(hop.name, "answer-held", [value for value in seen if value])

@@ -6,19 +6,21 @@ timer and a clock, two timers.
 
 from __future__ import annotations
 
-from statistics import median
+from collections.abc import Sequence
+from statistics import mean, median
 
 from exonerate.core.deployment.model import Deployment, Hop
 from exonerate.core.deployment.topology import beyond, probeable
 from exonerate.core.diagnosis.carried import answer_held
 from exonerate.core.diagnosis.dependence import idle_border
-from exonerate.core.diagnosis.facts import Facts, Round
+from exonerate.core.diagnosis.facts import Facts, Round, Session
 from exonerate.core.diagnosis.observables import victim_sessions
 from exonerate.core.diagnosis.streaming import innermost, misshapen_at_once
 from exonerate.core.diagnosis.vocabulary import ANSWERED, BROKEN_OFF
+from exonerate.core.instant import seconds_between
 
-ROUNDS_OF_A_SHAPE = 2
-"""Enough to see once more that answers come in bursts, where the very first one did."""
+ROUNDS_OF_A_SHAPE, ROUNDS_OF_A_WAIT = 2, 1
+"""Enough to see once more that answers come in bursts, or late, where the very first one did."""
 IDLE_RESOLUTION = 1.35
 """The idle time at which failures begin is looked for until it is known this well (a ratio)."""
 JUST_SHORT = 1.2
@@ -92,9 +94,45 @@ def rounds_to_fail(facts: Facts, deployment: Deployment) -> int:
         return deployment.victim.rounds
     if failing:
         return failing + 1
-    entries = filter(probeable, deployment.hops)
-    at_once = any(_misshapen_at_once(facts, deployment, entry) for entry in entries)
-    return ROUNDS_OF_A_SHAPE if at_once else deployment.victim.rounds
+    entries = [hop for hop in deployment.hops if probeable(hop)]
+    if any(_misshapen_at_once(facts, deployment, entry) for entry in entries):
+        return ROUNDS_OF_A_SHAPE
+    late = _late_at_once(victim_sessions(facts, entries[:1]))
+    return ROUNDS_OF_A_WAIT if late else deployment.victim.rounds
+
+
+def copy_lasts_s(facts: Facts, deployment: Deployment) -> float | None:
+    """How long one more copy of the victim is likely to last, from those so far; None without any.
+
+    Fewer rounds take less time, where none of them fails.
+    """
+    copies: dict[str, list[Session]] = {}
+    for session in facts.sessions:
+        if session.scene.startswith("victim-") and session.rounds:
+            copies.setdefault(session.scene, []).append(session)
+    if not copies:
+        return None
+    rounds = min(deployment.victim.rounds, rounds_to_fail(facts, deployment))
+    return mean(_span_s(own) * _share(own, rounds) for own in copies.values())
+
+
+def _span_s(sessions: Sequence[Session]) -> float:
+    begun = min(s.rounds[0].exchange.begun_ns for s in sessions)
+    return seconds_between(begun, max(s.rounds[-1].exchange.ended_ns for s in sessions))
+
+
+def _share(sessions: Sequence[Session], rounds: int) -> float:
+    """Which share of its time a scene would take with so many rounds."""
+    if any(s.failed is not None for s in sessions):
+        return 1.0
+    asked = max((len(s.rounds) for s in sessions if s.victim_shaped), default=rounds)
+    return min(1.0, rounds / asked)
+
+
+def _late_at_once(sessions: Sequence[Session]) -> bool:
+    """Whether every copy of the victim was late from its first answer on, and in most of them."""
+    late = [[r.outcome == "slow" for r in s.rounds if r.outcome != "unfinished"] for s in sessions]
+    return bool(late) and all(rounds[0] and 2 * sum(rounds) > len(rounds) for rounds in late)
 
 
 def fresh_rounds(facts: Facts, deployment: Deployment) -> int:

@@ -1,5 +1,5 @@
 """Bad situations that a run recognises: a missing key, a foreign certificate, an engine that is
-still loading, hops that cannot be reached from here, hops in the wrong order.
+still loading, hops that cannot be reached from here or are another page, hops in the wrong order.
 
 In all of them `locate` goes on with what it has. What the operator must change himself ends the
 run at once: no verdict about the path can come of it.
@@ -13,17 +13,21 @@ from dataclasses import dataclass, replace
 from exonerate.core.deployment.model import Deployment, Hop
 from exonerate.core.deployment.topology import before, beyond, hop_named, is_engine
 from exonerate.core.diagnosis.beside import HEALTH, PageSample
-from exonerate.core.diagnosis.engine_process import engine_process
+from exonerate.core.diagnosis.chance import fisher_one_sided
+from exonerate.core.diagnosis.engine_process import engine_process, refuses_connection
 from exonerate.core.diagnosis.facts import Facts, Round, Session
+from exonerate.core.diagnosis.misaddressed import misaddressed, refuses_all
 from exonerate.core.diagnosis.surroundings import computes
 from exonerate.core.diagnosis.suspect import Observation
 from exonerate.core.instant import NS_PER_S
 from exonerate.core.scene import Activity, SampleMetrics
 
 REPEATS_MIN = 2
+CHANCE_MAX = 0.01
 ASKED_LATER_NS = 5 * NS_PER_S
 """No page is waited for longer: what is answered so late was asked after the round began."""
 _CERTIFICATE = "certificate"
+NO_KEY = frozenset({401, 403})
 _GATEWAY = (502, 503, 504)
 _LOADING = "is loading its model"
 
@@ -48,15 +52,39 @@ def not_seen(facts: Facts, deployment: Deployment) -> list[str]:
     return [line for hop in deployment.hops for line in _about(facts, hop, deployment)]
 
 
+def address_doubtful(facts: Facts, deployment: Deployment) -> list[str]:
+    """What to check of hops that took nothing that they were asked, as it may have been wrong."""
+    return [line for hop in deployment.hops for line in _asked_wrongly(facts, hop, deployment)]
+
+
+def _asked_wrongly(facts: Facts, hop: Hop, deployment: Deployment) -> Iterator[str]:
+    if instead := misaddressed(facts.shut_out, hop.name):
+        yield (
+            f"`{hop.name}` {instead}, always: check its `url` (`{deployment.victim.endpoint}` is "
+            "added to it), `endpoint` in `[victim]`, and `model`; if the victim gets the same "
+            "answer there, that is what is wrong"
+        )
+    status = None if is_engine(hop) else refuses_all(facts.sessions, hop.name)
+    if status is not None:
+        yield (
+            f"`{hop.name}` answers {status} to all that it was asked: does it want a key "
+            "(`api_key_env` in `[victim]`), another `model`, or what the victim's request has and "
+            "ours has not (`request`, `headers`)?"
+        )
+
+
 def order_doubtful(facts: Facts, deployment: Deployment) -> list[str]:
-    """Hops that always fail where a hop before them, whose requests pass them, never does."""
+    """Hops that fail where a hop before them, whose requests pass them, never does."""
     found = []
     for hop in deployment.hops:
         for inner in beyond(deployment, hop.name):
             outside, inside = _rounds(facts, hop.name), _rounds(facts, inner.name)
             good = len(outside) >= REPEATS_MIN and all(_answered(r) for r in outside)
-            bad = len(inside) >= REPEATS_MIN and not any(_answered(r) for r in inside)
-            if good and bad and not _unreached(inside):
+            bad = sum(not _answered(r) for r in inside)
+            always = bad == len(inside) >= REPEATS_MIN
+            if not good or _unreached(inside):
+                continue
+            if always or fisher_one_sided(bad, len(inside), 0, len(outside)) < CHANCE_MAX:
                 found.append(
                     f"`{inner.name}` fails where `{hop.name}` before it does not: are the hops in "
                     "order, client side first?"
@@ -67,9 +95,16 @@ def order_doubtful(facts: Facts, deployment: Deployment) -> list[str]:
 def without_shut_out(facts: Facts, deployment: Deployment) -> Facts:
     """The facts, where requests that lacked the key of a hop further in say nothing.
 
-    The victim's own requests get that key from the hop before; ours, sent past it, have none.
+    The victim's own requests get that key from the hop before; ours, sent past it, have none. Nor
+    do requests say anything that only ever met a page which takes no completions.
     """
-    shut = {hop.name for hop in deployment.hops if _shut_out(facts, hop.name, deployment)}
+    shut = {
+        hop.name
+        for hop in deployment.hops
+        if _shut_out(facts, hop.name, deployment)
+        or misaddressed(facts.sessions, hop.name)
+        or _reached_by_others(facts, hop.name, deployment)
+    }
     return replace(
         facts,
         sessions=tuple(s for s in facts.sessions if s.hop not in shut),
@@ -87,8 +122,8 @@ def loading(facts: Facts, engine: str) -> bool:
 def restart_shown(facts: Facts, deployment: Deployment, engine: str) -> bool:
     """Whether an engine is shown to be down or restarting, and not only out of reach from here.
 
-    Its counters began again; or it answered and then did not; or it answers errors itself; or it
-    refuses connections while a hop before it, which does answer, says 502 to 504.
+    Its counters began again; or it answered and then did not; or it answers errors itself; or its
+    host refuses connections while a hop before it, which does answer, says 502 to 504.
     """
     if loading(facts, engine):
         return False
@@ -109,7 +144,9 @@ def restart_shown(facts: Facts, deployment: Deployment, engine: str) -> bool:
         if engine in {h.name for h in beyond(deployment, session.hop)}
         for r in session.rounds
     ]
-    return bool(broken) and any(r.exchange.status in _GATEWAY for r in outside)
+    # A name that is not known here, or a way that is closed, says nothing of who listens there.
+    refused = any(refuses_connection(r) for r in broken)
+    return refused and any(r.exchange.status in _GATEWAY for r in outside)
 
 
 def engine_health(hop: Hop, facts: Facts, through: Sequence[Session]) -> Observation | None:
@@ -194,22 +231,31 @@ def _refused_key(facts: Facts, deployment: Deployment) -> OperatorProblem | None
 
 
 def _shut_out(facts: Facts, hop: str, deployment: Deployment) -> bool:
-    """Whether it answers us with 401, always, and a hop before it does not."""
+    """Whether it answers us with 401 or 403, always, and a hop before it does not."""
     asked = [r.exchange.status for s in facts.sessions if s.hop == hop for r in s.rounds]
-    return bool(asked) and set(asked) == {401} and _let_in_before(facts, hop, deployment)
+    return bool(asked) and set(asked) <= NO_KEY and _let_in_before(facts, hop, deployment)
+
+
+def _reached_by_others(facts: Facts, hop: str, deployment: Deployment) -> bool:
+    """Whether it takes no connection from here, while all that enters before it is answered.
+
+    So it is there for the hop before it, and only our way to it is closed.
+    """
+    outer = [r for h in before(deployment, hop) if h.name != hop for r in _rounds(facts, h.name)]
+    return _unreached(_rounds(facts, hop)) and bool(outer) and all(map(_answered, outer))
 
 
 def _let_in_before(facts: Facts, hop: str, deployment: Deployment) -> bool:
     """Whether a hop further out takes requests without a key: it has one of its own for this."""
     outer = [h.name for h in before(deployment, hop) if h.name != hop]
     return any(
-        rounds and not any(r.exchange.status in (401, 403) for r in rounds)
+        rounds and not any(r.exchange.status in NO_KEY for r in rounds)
         for rounds in (_rounds(facts, name) for name in outer)
     )
 
 
 def _about(facts: Facts, hop: Hop, deployment: Deployment) -> Iterator[str]:
-    rounds = _rounds(facts, hop.name)
+    rounds = _rounds(facts, hop.name) or _rounds(facts, hop.name, facts.shut_out)
     if _distrusted(rounds):
         yield (
             f"`{hop.name}`: its certificate is not accepted here, so that it was not asked "
@@ -218,10 +264,12 @@ def _about(facts: Facts, hop: Hop, deployment: Deployment) -> Iterator[str]:
     elif _unreached(rounds):
         why = next((r.exchange.error for r in rounds if r.exchange.error), "no connection")
         yield f"`{hop.name}`: cannot be reached from here ({why}): it was not asked directly"
+    elif instead := misaddressed(facts.shut_out, hop.name):
+        yield f"`{hop.name}`: {instead}, always: it was not examined"
     elif any(s.hop == hop.name for s in facts.shut_out):
         yield (
-            f"`{hop.name}`: wants a key that only the hop before it has (401): it was not asked "
-            "directly"
+            f"`{hop.name}`: wants a key that only the hop before it has (401 or 403): it was not "
+            "asked directly"
         )
     if is_engine(hop) and loading(facts, hop.name):
         yield f"`{hop.name}`: it was still loading its model; wait until it is ready"
@@ -242,8 +290,8 @@ def _process_hidden(facts: Facts, hop: Hop) -> bool:
     return here and not any(s.process_seen for s in samples)
 
 
-def _rounds(facts: Facts, hop: str) -> list[Round]:
-    sessions: Sequence[Session] = [s for s in facts.sessions if s.hop == hop]
+def _rounds(facts: Facts, hop: str, among: Sequence[Session] | None = None) -> list[Round]:
+    sessions = [s for s in (facts.sessions if among is None else among) if s.hop == hop]
     return [r for s in sessions for r in s.rounds if r.outcome != "unfinished"]
 
 

@@ -7,11 +7,11 @@ others and no engine had anything to do, the next ones only repeat it: they are 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from exonerate.core.deployment.model import Deployment
 from exonerate.core.deployment.topology import beyond, is_engine, probeable
-from exonerate.core.diagnosis.aside import small_one
+from exonerate.core.diagnosis.aside import FRESH, small_one
 from exonerate.core.diagnosis.facts import Facts, Session
 from exonerate.core.diagnosis.meanwhile import engine_state
 from exonerate.core.scene import ProbeSession, Stall
@@ -102,6 +102,31 @@ def stall_beside(deployment: Deployment, session: ProbeSession, patience: Patien
         look_s=LOOK_S,
         beside=tuple(past),
     )
+
+
+def with_new_ones(
+    trigger: Stall, deployment: Deployment, rounds: int, patience: Patience
+) -> tuple[Stall, ...]:
+    """The trigger, with many new connections after the first one at its hop was answered.
+
+    What waits is waited for long enough for them, and they need not be tried later.
+    """
+    probes = [p for p in trigger.play if isinstance(p, ProbeSession)]
+    first = next((p for p in probes if trigger.session == f"victim@{p.hop}"), None)
+    if first is None or not beyond(deployment, first.hop):
+        return (trigger,)
+    prompt = first.request.prompt
+    new_ones = replace(
+        first,
+        name=f"{FRESH}{first.hop}",
+        request=replace(
+            first.request, prompt=replace(prompt, growth_tokens=0, salt=f"{prompt.salt}-fresh")
+        ),
+        rounds=rounds + 1,
+        after=(first.name,),
+    )
+    watch = stall_beside(deployment, new_ones, patience)
+    return (replace(trigger, play=(*trigger.play, new_ones)), watch)
 
 
 def _stall_s(facts: Facts) -> float:

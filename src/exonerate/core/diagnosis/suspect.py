@@ -39,6 +39,7 @@ class SuspectClass:
             time, that it excludes.
         needs: observables without which nobody is convicted of it, whatever its posterior: what
             tells it from its neighbours.
+        needs_one_of: observables of which one is as good as another for that; empty for none.
         flips: the intervention that makes the symptom go and come, in words.
         settings: what to change, per side.
     """
@@ -52,6 +53,7 @@ class SuspectClass:
     is_fault: bool = True
     total: bool = False
     needs: tuple[str, ...] = ()
+    needs_one_of: tuple[str, ...] = ()
     flips: str = ""
     settings: tuple[str, ...] = ()
 

@@ -16,7 +16,7 @@ from exonerate.core.diagnosis.axes.load import CROWD, LOAD
 from exonerate.core.diagnosis.axes.registry import AXES
 from exonerate.core.diagnosis.axes.scenes import TRIES
 from exonerate.core.diagnosis.axes.walks import ROUNDS_MAX, WALK_TOKENS, WALKS_MAX
-from exonerate.core.diagnosis.inquiries import (
+from exonerate.core.diagnosis.special_scenes import (
     ABORT_ROUNDS,
     ABORT_ROUNDS_AT_ENGINE,
     ABORT_TOKENS,
@@ -80,9 +80,10 @@ def left_out(deployment: Deployment) -> list[str]:
 def _victim(deployment: Deployment, copies_max: int, *, gentle: bool) -> Traffic:
     victim = deployment.victim
     entries = _entries(deployment)
-    # One round more than the victim has, to see that a failure ends it; and as many again fresh.
+    # One round more than the victim has, to see that a failure ends it; and as many again fresh,
+    # at one hop, or while something waits at each but the last.
     copied = entries * victim.concurrency * (victim.rounds + 1)
-    fresh = 2 * victim.rounds + 1
+    fresh = (2 * victim.rounds + 1) * (1 if gentle else max(1, entries - 1))
     side = entries * _side(deployment, gentle=gentle)
     return Traffic(
         kind="victim",

@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+import math
+
+from exonerate.core.deployment.model import Deployment
+from exonerate.core.deployment.topology import before, probeable
 from exonerate.core.diagnosis.engine_rules import queue_proves
+from exonerate.core.diagnosis.facts import Facts, Round
 from exonerate.core.diagnosis.judgement import Judgement
+from exonerate.core.diagnosis.misaddressed import ASKED_WRONGLY
+from exonerate.core.diagnosis.observables import victim_sessions
+from exonerate.core.diagnosis.special_scenes import ABORT_AFTER_S
 
 ABORT_QUESTION = ("saturated", "slot-leak", "cancel-not-propagated", "scheduler-stuck")
 BUSY = ("queueing", "stuck", "progressing")
@@ -22,6 +30,8 @@ def unasked(judgement: Judgement) -> bool:
     if judgement.top_is("request-refused") and judgement.times("error-said"):
         # A box that has taken an engine out for good reason says the same.
         return judgement.observed("spoken-by") is None or _engine_was_down(judgement)
+    if judgement.top_is("request-refused"):
+        return refuses_whatever(judgement)
     if judgement.top_is("stale-upstream-pool"):
         parted = judgement.observed("next-idle")
         return parted is not None and parted.value == "not-parted"
@@ -29,6 +39,18 @@ def unasked(judgement: Judgement) -> bool:
     return (
         judgement.top_is("retry-multiplication") and copies is None and not queue_proves(judgement)
     )
+
+
+def refuses_whatever(judgement: Judgement) -> bool:
+    """Whether nothing passes it, by a status that a wrong key, model or address gets as well.
+
+    That it refuses by size, content or framing shows in something else that it lets through.
+    """
+    passing = {h.name for h in before(judgement.deployment, judgement.top.suspect.hop)}
+    met = [r for s in judgement.facts.sessions if s.hop in passing for r in s.rounds]
+    if any(round_.outcome in ("ok", "slow") for round_ in met):
+        return False
+    return {round_.exchange.status for round_ in met} <= {None, *ASKED_WRONGLY}
 
 
 def _engine_was_down(judgement: Judgement) -> bool:
@@ -53,3 +75,18 @@ def abort_wanted(judgement: Judgement) -> bool:
     )
     engines_busy = busy and judgement.top.suspect.suspect_class.slug in ABORT_QUESTION
     return engines_busy and not any(s.id.startswith("abort-") for s in judgement.facts.scenes)
+
+
+def nothing_to_leave(facts: Facts, deployment: Deployment) -> bool:
+    """Whether the engine's first token comes later than the moment at which an abort probe leaves.
+
+    Then leaving at the engine says nothing of what it gives back, and only the boxes are asked.
+    """
+    engine = [hop for hop in deployment.hops if probeable(hop)][-1:]
+    rounds = [r for s in victim_sessions(facts, engine) for r in s.rounds]
+    ended = [r for r in rounds if r.outcome != "unfinished"]
+    return bool(ended) and all(_token_s(r) > ABORT_AFTER_S for r in ended)
+
+
+def _token_s(round_: Round) -> float:
+    return math.inf if round_.exchange.first_token_ns is None else round_.wait_s

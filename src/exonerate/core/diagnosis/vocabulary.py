@@ -31,6 +31,12 @@ Every observable is about one hop:
 - ``slots-held``: whether the engine holds more slots or cache than the work it does
 - ``engine-process``: whether the engine's process was replaced, or nobody listens
 - ``upstream-face``: that the hop's upstream side was in sight, and whether it leads to a known hop
+- ``steps``: whether the engine's counters rose to the end of waits that were in vain, for whomever
+- ``watchdog``: whether the engine's own watchdog said, for the time of a wait, that the scheduler
+  stood still; ``silent`` where it is known to have had time to
+- ``engine-said``: what else its log said of itself; no class predicts it, it is told
+- ``gpu-failed``, ``gpu-slowed``: whether a GPU of the engine's host failed a short while ago, or
+  was slowed down in a wait, for a grave reason or one that was not there before
 - ``answer-held``: whether the answer's bytes reached the hop while its client got none of them
 - ``spoken-by``: whether an error answer is the engine's own, by its `Server` header and its kind
 - ``ended-by``: who ended the failing exchange; ``upstream``: the hop's log blames the next hop
@@ -96,6 +102,14 @@ VALUES: Mapping[str, tuple[str, ...]] = {
     "requests-behind": ("as-many", "more"),
     "slots-held": ("as-live", "above-live"),
     "engine-process": ("same", "restarted", "down"),
+    "steps": ("stop", "go-on"),
+    "gpu-failed": ("no", "yes"),
+    "gpu-slowed": ("no", "yes"),
+    "watchdog": ("spoke", "silent"),
+    "engine-said": (
+        "gpu-error", "out-of-memory", "died", "transfer-failed", "front-end-stood-still",
+        "no-token",
+    ),
     "answer-held": ("yes", "no"),
     "upstream-face": ("seen", "elsewhere"),
     "spoken-by": ("hop", "engine"),

@@ -5,19 +5,33 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from exonerate.core.deployment.model import Deployment
-from exonerate.core.deployment.topology import entry_hop, is_engine, probeable
+from exonerate.core.deployment.topology import (
+    entry_hop,
+    hop_named,
+    is_engine,
+    next_hops,
+    probeable,
+)
 from exonerate.core.diagnosis.axes.axis import Axis
 from exonerate.core.diagnosis.axes.covered import unvaried
 from exonerate.core.diagnosis.axes.registry import axis_of
 from exonerate.core.diagnosis.axes.walks import repeats_in_walks
 from exonerate.core.diagnosis.between import unused_taps
+from exonerate.core.diagnosis.captured import missed_packets
 from exonerate.core.diagnosis.details import settings_of
+from exonerate.core.diagnosis.faces import own_upstream_side
 from exonerate.core.diagnosis.facts import Facts, no_common_language
+from exonerate.core.diagnosis.gpus import unseen_gpus
 from exonerate.core.diagnosis.judgement import Judgement
 from exonerate.core.diagnosis.logged import unread_logs
 from exonerate.core.diagnosis.observables import victim_sessions
-from exonerate.core.diagnosis.situations import not_seen, order_doubtful
+from exonerate.core.diagnosis.situations import (
+    address_doubtful,
+    not_seen,
+    order_doubtful,
+)
 from exonerate.core.diagnosis.suspect import Observation
+from exonerate.core.diagnosis.watchdogs import unheard_watchdogs
 from exonerate.core.json_types import Json
 
 _TEXTS: Mapping[tuple[str, str], str] = {
@@ -59,6 +73,18 @@ _TEXTS: Mapping[tuple[str, str], str] = {
     ("request-left", "no"): "no connection of {hop} towards the next hop carried the request",
     ("request-left", "yes"): "{hop} sent the request on and nothing came back",
     ("request-left", "answered"): "{hop} sent the request on and an answer came back to it",
+    ("steps", "go-on"): "{hop} still made steps, for whomever, when rounds were given up",
+    ("gpu-failed", "yes"): "a GPU of the host of {hop} failed",
+    ("gpu-slowed", "yes"): "a GPU of the host of {hop} was slowed down while rounds waited",
+    ("watchdog", "spoke"): "the watchdog of {hop} said that its scheduler stood still meanwhile",
+    ("watchdog", "silent"): "the watchdog of {hop} is on and stayed silent",
+    ("engine-said", "gpu-error"): "{hop} wrote of an error of its GPU",
+    ("engine-said", "out-of-memory"): "{hop} wrote that it ran out of memory",
+    ("engine-said", "died"): "{hop} wrote that a process of it had ended",
+    ("engine-said", "transfer-failed"): "{hop} wrote of a failed transfer between prefill and "
+    "decode",
+    ("engine-said", "front-end-stood-still"): "{hop} wrote that its front end stood still",
+    ("engine-said", "no-token"): "{hop} wrote that its own health check got no token",
     ("answer-held", "yes"): "answer bytes kept reaching {hop} while its client had none",
     ("answer-held", "no"): "{hop} passed bytes on as they came",
     ("spoken-by", "hop"): "the error answer that came through {hop} is not the engine's own",
@@ -227,11 +253,12 @@ def not_examined(facts: Facts, deployment: Deployment) -> list[str]:
     )
     blind = {hop for (_, hop), seen in facts.sockets.items() if any(s.rows is None for s in seen)}
     missing.extend(f"sockets towards `{name}`: not permitted here" for name in sorted(blind))
+    missing.extend(missed_packets(facts))
     missing.extend(unread_logs(facts))
+    missing.extend(unheard_watchdogs(facts, deployment))
     missing.extend(unused_taps(facts, deployment))
     missing.extend(not_seen(facts, deployment))
-    if any(is_engine(hop) for hop in deployment.hops):
-        missing.append("the health of the engine's GPUs (NVML, Xid messages of the kernel)")
+    missing.extend(unseen_gpus(facts, deployment))
     missing.append("the client program itself: its own requests were imitated, not recorded")
     missing.extend(unvaried(facts))
     return missing
@@ -258,6 +285,7 @@ def suggestions(judgement: Judgement, outcome: str) -> list[str]:
         return steps
     if outcome == "no_fault" and suspect.suspect_class.slug == "healthy":
         return [
+            *address_doubtful(judgement.facts, judgement.deployment),
             "run the victim's own program through a tap: the path is clean for its shape as given",
             "raise `rounds` or `--budget` to exclude a rarer fault",
         ]
@@ -268,6 +296,7 @@ def suggestions(judgement: Judgement, outcome: str) -> list[str]:
         return apart
     believable = [r.suspect.id for r in judgement.ratings[:3] if r.posterior > 0.01]
     steps = [
+        *address_doubtful(judgement.facts, judgement.deployment),
         *order_doubtful(judgement.facts, judgement.deployment),
         *_strangers(judgement),
         *_status_hints(judgement),
@@ -283,7 +312,6 @@ def suggestions(judgement: Judgement, outcome: str) -> list[str]:
 _STATUS_HINTS: Mapping[int, str] = {
     401: "the engine itself answers 401: set `api_key_env` in `[victim]`",
     403: "the engine itself answers 403: check the key that `api_key_env` names",
-    404: "the engine itself answers 404: check `model` and `[victim] endpoint`",
     400: "the engine itself answers 400: check `model`, `max_tokens` and the victim's request",
     429: "the engine itself answers 429: it limits the rate; try again later or with `--gentle`",
     503: "the engine itself answers 503: is it still loading its model?",
@@ -325,9 +353,20 @@ def _fault_paragraph(judgement: Judgement, elapsed: str) -> str:
     if repeats_in_walks(judgement.facts, hop):
         seen += "; requests in a row failed in the same way in a walk, and not past the hop"
     return (
-        f"`{hop}` {suspect_class.mechanism} (`{suspect_class.slug}`). Seen: {seen}. "
+        f"{_who(judgement)} {suspect_class.mechanism} (`{suspect_class.slug}`). Seen: {seen}. "
         f"What flips it: {suspect_class.flips}. ({elapsed})"
     )
+
+
+def _who(judgement: Judgement) -> str:
+    """The hop, or it and what may stand behind it, where only one of its faces is known."""
+    suspect = judgement.top.suspect
+    hop = hop_named(judgement.deployment, suspect.hop)
+    nexts = " and ".join(f"`{other.name}`" for other in next_hops(judgement.deployment, hop.name))
+    between = suspect.suspect_class.layer in ("proxy", "router") and bool(nexts)
+    if not between or own_upstream_side(judgement.facts, hop, judgement.observations):
+        return f"`{hop.name}`"
+    return f"`{hop.name}`, or something between it and {nexts},"
 
 
 def _no_fault_paragraph(judgement: Judgement, elapsed: str) -> str:

@@ -25,7 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         proxy = FaultyProxy(
             Serving(
-                host=host or "127.0.0.1",
+                host=host.strip("[]") or "127.0.0.1",
                 port=int(port),
                 engine=Address.of(options.upstream),
                 behaviour=_source(options.rules),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 from exonerate.lab.scripted_engine.metrics_page import Counters, Written, loads_page, metrics_page
 from exonerate.lab.scripted_engine.scheduler import Scheduler
 from exonerate.lab.scripted_engine.script import EngineScript
@@ -21,7 +19,8 @@ class Board:
         self._script = script
         self._counters = counters
         self._scheduler = scheduler
-        self._started_s = _epoch_s()
+        self._wall = scheduler.wall
+        self._started_s = self._wall()
         self._steps = 0
         self._late = (0, 0)
         self._late_until_s = 0.0
@@ -40,17 +39,17 @@ class Board:
     def loads(self) -> str:
         """SGLang's `/v1/loads`."""
         shown, written_s = self._shown()
-        return loads_page(shown, written_s=written_s, now_s=_epoch_s())
+        return loads_page(shown, written_s=written_s, now_s=self._wall())
 
     def _shown(self) -> tuple[Counters, float]:
         frozen = self._scheduler.frozen
         if frozen is not None:
             return frozen.counters, frozen.written_s
         self._scheduler.account()
-        return self._counters, _epoch_s()
+        return self._counters, self._wall()
 
     def _gauges(self, shown: Counters) -> tuple[int, int]:
-        now_s = _epoch_s()
+        now_s = self._wall()
         if shown.steps != self._steps:
             # Who made that step was still there when it was written.
             self._late = (max(1, shown.running), shown.waiting)
@@ -59,7 +58,3 @@ class Board:
             self._late = (shown.running, shown.waiting)
         self._steps = shown.steps
         return self._late if self._script.gauge_lag_s else (shown.running, shown.waiting)
-
-
-def _epoch_s() -> float:
-    return time.clock_gettime(time.CLOCK_REALTIME)

@@ -22,6 +22,7 @@ from exonerate.lab.scripted_engine.answers import (
     whole,
     words_for,
 )
+from exonerate.lab.scripted_engine.log_lines import watchdog_line, works_line
 from exonerate.lab.scripted_engine.metrics_page import Counters
 from exonerate.lab.scripted_engine.scheduler import Scheduler
 from exonerate.lab.scripted_engine.script import (
@@ -30,6 +31,7 @@ from exonerate.lab.scripted_engine.script import (
     Cut,
     EngineScript,
     Misbehaviour,
+    Names,
     Silence,
     Slow,
     SpecialToken,
@@ -97,12 +99,18 @@ class Completion:
         try:
             await self._pause(self._prefill_s() * self._factor)
             self._desk.counters.prompt_tokens += self._ask.prompt_tokens
+            self._log_prefill()
             for word in self._chosen():
                 await self._next_token(word)
             self._finish()
             await self._client.drained()
         finally:
             del texts[id(self)]
+
+    def _log_prefill(self) -> None:
+        if not self._script.echo:
+            new, counters = self._job.uncached_tokens, self._desk.counters
+            _write(works_line(self._script.names, counters, new_tokens=new))
 
     @property
     def tokens(self) -> int:
@@ -142,7 +150,7 @@ class Completion:
             match item:
                 case Stuck(after_tokens=after) if after == self.tokens:
                     self._desk.scheduler.stick(freeze=item.freezes_counters)
-                    _watchdog(item.watchdog_s)
+                    _watchdog(self._script.names, item.watchdog_s)
                 case Silence(after_tokens=after, seconds=seconds) if after == self.tokens:
                     await self._pause(seconds)
                 case Cut(after_tokens=after) if after == self.tokens:
@@ -231,8 +239,12 @@ class Completion:
         self._client.send(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
 
 
-def _watchdog(after_s: float) -> None:
+def _watchdog(names: Names, after_s: float) -> None:
     if after_s > 0:
-        asyncio.get_running_loop().call_later(
-            after_s, sys.stderr.write, f"Scheduler watchdog timeout ({after_s:g} s)\n"
-        )
+        loop = asyncio.get_running_loop()
+        loop.call_later(after_s, lambda: _write(watchdog_line(names, after_s)))
+
+
+def _write(line: str) -> None:
+    sys.stderr.write(f"{line}\n")
+    sys.stderr.flush()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter, deque
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from exonerate.lab.duplex import Duplex, happened
@@ -20,11 +21,19 @@ class Frozen:
     """In seconds of the epoch."""
 
 
+def epoch_s() -> float:
+    """The wall clock."""
+    return time.clock_gettime(time.CLOCK_REALTIME)
+
+
 class Scheduler:
     """Admits requests in their order, as long as there are slots and it is not stuck."""
 
-    def __init__(self, slots: int, counters: Counters) -> None:
+    def __init__(
+        self, slots: int, counters: Counters, *, wall: Callable[[], float] = epoch_s
+    ) -> None:
         self._slots = slots
+        self.wall = wall
         self._counters = counters
         self._queue: deque[Duplex] = deque()
         self._accounted_s: float | None = None
@@ -42,7 +51,7 @@ class Scheduler:
                 running=self._counters.running - 1,
                 finished=Counter(self._counters.finished),
             )
-            self.frozen = Frozen(counters, time.clock_gettime(time.CLOCK_REALTIME))
+            self.frozen = Frozen(counters, self.wall())
 
     def account(self) -> None:
         """Count the time since the last call as busy, if there was work."""

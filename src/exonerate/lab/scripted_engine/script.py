@@ -11,6 +11,9 @@ from exonerate.errors import ExonerateError
 from exonerate.lab.compare import Compare, read_compare
 from exonerate.lab.tables import WrongTable, build, nearest, read_tables
 
+Names: TypeAlias = Literal["sglang", "vllm"]
+"""Whose metrics and log lines the engine has."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FaultWhen:
@@ -141,7 +144,7 @@ class EngineScript:
     """
 
     model: str = "scripted"
-    names: Literal["sglang", "vllm"] = "vllm"
+    names: Names = "vllm"
     echo: bool = False
     max_running: int = 8
     first_byte_s: float = 0.02

@@ -21,7 +21,7 @@ from exonerate.lab.scripted_engine.completion import (
     Job,
 )
 from exonerate.lab.scripted_engine.metrics_page import Counters
-from exonerate.lab.scripted_engine.scheduler import Scheduler
+from exonerate.lab.scripted_engine.scheduler import Scheduler, epoch_s
 from exonerate.lab.scripted_engine.script import (
     EngineScript,
     FaultWhen,
@@ -37,10 +37,10 @@ REMEMBERED_PROMPTS = 32
 class ScriptedEngine:
     """The process: its script, its counters, its connections."""
 
-    def __init__(self, script: EngineScript) -> None:
+    def __init__(self, script: EngineScript, *, wall: Callable[[], float] = epoch_s) -> None:
         self._script = script
         self._counters = Counters()
-        scheduler = Scheduler(script.max_running, self._counters)
+        scheduler = Scheduler(script.max_running, self._counters, wall=wall)
         self._desk = Desk(script=script, counters=self._counters, scheduler=scheduler, texts={})
         self._board = Board(script, self._counters, scheduler)
         self._prompts: list[list[str]] = []

@@ -35,3 +35,15 @@ def test_what_comes_before_a_request_is_not_varied_for_the_first_one() -> None:
     assert [axes[slug].vary(one, facts, world.deployment) for slug in ("idle", "fresh")] == [
         None
     ] * 2
+
+
+def test_a_long_silence_is_cut_to_one_that_nothing_forgets() -> None:
+    """A fifth of an hour would still be longer than any timer."""
+    world = World(lambda _: OK)
+    facts = judgement_after(world).facts
+    shape = next_shape(facts, world.deployment, None)
+    plain = victim_session(world.deployment, hop_named(world.deployment, "edge"), shape, 1)
+    axes = {axis.slug: axis for axis in AXES}
+    shorter = axes["idle"].vary(replace(plain, think_s=3600.0), facts, world.deployment)
+    assert shorter is not None
+    assert shorter.think_s == 1.0

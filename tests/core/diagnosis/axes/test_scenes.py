@@ -3,11 +3,12 @@
 from dataclasses import replace
 from itertools import pairwise
 
-from tests.support.world import OK, SILENT, World, judgement_after
+from tests.support.world import OK, SILENT, Answer, World, judgement_after
 
+from exonerate.core.deployment.model import Hop
 from exonerate.core.deployment.topology import hop_named
 from exonerate.core.diagnosis.axes.registry import AXES, axis_of
-from exonerate.core.diagnosis.axes.scenes import Inquiry, applicable, axis_scene
+from exonerate.core.diagnosis.axes.scenes import Inquiry, applicable, axis_scene, cost_s
 from exonerate.core.scene import ProbeSession, Scene
 
 
@@ -92,3 +93,50 @@ def test_names_within_a_scene_are_never_the_same() -> None:
         names = [a.name for a in scene.activities]
         names += [a.name for trigger in scene.triggers for a in trigger.play]
         assert len(names) == len(set(names)), axis.slug
+
+
+def inquiry_of(slug: str, world: World) -> Inquiry:
+    """One axis at the edge."""
+    axis = axis_of(f"{slug}-flip")
+    assert axis is not None
+    return Inquiry(axis, hop_named(world.deployment, "edge"))
+
+
+def test_what_only_later_requests_have_is_not_varied_where_the_first_is_ill() -> None:
+    """Shorter pauses and new connections cannot make an answer smooth that came before any."""
+    smooth = Answer(spread_s=0.6)
+    world = World(lambda a: Answer(wait_s=0.6, spread_s=0.0) if a.hop == "edge" else smooth)
+    facts = judgement_after(world).facts
+    varied = [
+        a.slug for a in AXES if applicable(world.deployment, facts, Inquiry(a, hop_of(world)))
+    ]
+    assert "idle" not in varied
+    assert "fresh" not in varied
+    assert "stream" in varied
+
+
+def hop_of(world: World) -> Hop:
+    """The first hop of the path."""
+    return hop_named(world.deployment, "edge")
+
+
+def test_a_scene_lasts_about_as_long_as_was_reckoned() -> None:
+    """What an axis costs decides whether it is begun, so it is not far from the truth."""
+    for slug in ("idle", "keepalive"):
+        world = fourth_hangs()
+        facts = judgement_after(world).facts
+        reckoned_s = cost_s(facts, world.deployment, inquiry_of(slug, world))
+        began_s = world.now_s
+        world.play(axis_scene(world.deployment, facts, inquiry_of(slug, world), seed=1))
+        assert 0.5 < reckoned_s / (world.now_s - began_s) < 2.0
+
+
+def test_a_change_that_is_likely_to_cure_costs_less() -> None:
+    """Nobody waits for a hang that does not come; and short pauses are short."""
+    world = fourth_hangs()
+    facts = judgement_after(world).facts
+    in_vain = cost_s(facts, world.deployment, inquiry_of("keepalive", world))
+    curing = cost_s(facts, world.deployment, inquiry_of("keepalive", world), cured=1.0)
+    quicker = cost_s(facts, world.deployment, inquiry_of("idle", world))
+    assert curing < in_vain
+    assert quicker < in_vain

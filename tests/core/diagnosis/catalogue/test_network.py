@@ -46,9 +46,10 @@ def forgetful(asked: Asked, timeout_s: float) -> Answer:
     return LOST if asked.on_connection > 1 and silent_s > timeout_s else OK
 
 
-def test_a_connection_that_the_network_forgets_is_cured_by_keep_alive() -> None:
-    """Fresh connections and short pauses pass; the way is named, and not the engine."""
-    fault = only_fault(locate_in(direct(lambda a: forgetful(a, 2.0))))
+@pytest.mark.parametrize("timeout_s", [0.8, 2.0])
+def test_a_connection_that_the_network_forgets_is_blamed_on_the_way(timeout_s: float) -> None:
+    """Fresh connections and short pauses pass, and probes every second where that is enough."""
+    fault = only_fault(locate_in(direct(lambda a: forgetful(a, timeout_s))))
     assert (fault["layer"], fault["class"]) == ("network", "silent-drop")
     assert fault["hops"] == ["client", "engine"]
 

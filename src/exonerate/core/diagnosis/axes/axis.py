@@ -36,6 +36,8 @@ class Axis:
         crowd: how many of the changed sessions run at once, where that is what is changed; None
             where the axis does not apply.
         same_prompts: both sides ask the same questions, so that their texts can be compared.
+        from_the_first: whether the first request of a session is changed as well. Where it is not,
+            a symptom that is there from the first request on cannot go.
     """
 
     slug: str
@@ -43,6 +45,7 @@ class Axis:
     vary: Vary
     crowd: Callable[[Deployment], int | None] | None = None
     same_prompts: bool = False
+    from_the_first: bool = True
 
     @property
     def observable(self) -> str:

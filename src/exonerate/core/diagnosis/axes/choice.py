@@ -1,14 +1,16 @@
-"""Which axis to vary next: the one whose outcome is expected to tell the most about the suspects.
+"""Which axis to vary next: the one that is expected to tell the most for the time that it takes.
 
-The expected gain of an axis is the entropy over the credible suspects minus what is expected to be
-left of it after `TRIES` pairs, given what each class predicts of the axis. Where no axis tells
-them apart, nothing is varied and the victim is copied again.
+What an axis is expected to tell is the entropy over the credible suspects minus what is expected to
+be left of it after `TRIES` pairs, given what each class predicts of the axis; how long it takes is
+reckoned from the rounds so far, shorter where the change is likely to cure. Where no axis tells
+them apart, or none fits into what is left, nothing is varied and the victim is copied again.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from exonerate.core.deployment.model import Deployment, Hop
 from exonerate.core.deployment.topology import before, beyond, probeable
@@ -21,14 +23,28 @@ from exonerate.core.diagnosis.posterior import SURPRISE, Rating
 from exonerate.core.diagnosis.vocabulary import ANSWERED
 
 CREDIBLE = 0.02
-GAIN_MIN_BITS, GAIN_NEEDED_BITS = 0.1, 1.1
-"""The least that is worth a scene, and what only an axis reaches without which nobody is
-convicted: two outcomes never tell more than one bit."""
+GAIN_MIN_BITS = 0.1
+"""The least that is worth a scene."""
 BUDGET_SHARE_MAX = 0.55
 """No more of what is left of the budget goes into one axis, unless a class needs it: copying the
 victim again may convict as well."""
 NEEDED_FROM = 0.2
 """An axis that a class needs is varied when the class is at least so believable."""
+
+
+@dataclass(frozen=True, slots=True)
+class Worth:
+    """What an inquiry promises: belief in a class that needs it, else bits, and both per second."""
+
+    inquiry: Inquiry
+    needed: float
+    gain: float
+    seconds: float
+
+    @property
+    def rank(self) -> tuple[bool, float]:
+        """What a class needs goes first; else, and among those, the most for its time."""
+        return self.needed > 0, (self.needed or self.gain) / self.seconds
 
 
 def next_inquiry(judgement: Judgement, left_s: float, *, gentle: bool = False) -> Inquiry | None:
@@ -37,21 +53,25 @@ def next_inquiry(judgement: Judgement, left_s: float, *, gentle: bool = False) -
     `gentle`: nothing that sends more, or fewer, sessions at a time than the victim has.
     """
     hop = failing_entry(judgement)
-    if hop is None or cost_s(judgement.facts, judgement.deployment, hop) > left_s:
+    if hop is None:
         return None
-    gain_min = GAIN_MIN_BITS
-    if cost_s(judgement.facts, judgement.deployment, hop) > BUDGET_SHARE_MAX * left_s:
-        gain_min = GAIN_NEEDED_BITS
-    gains = [
-        (gain, inquiry)
+    worths = [
+        worth
         for axis in AXES
         if not _asked(judgement, axis)
         and not (gentle and axis.crowd is not None)
         and applicable(judgement.deployment, judgement.facts, inquiry := Inquiry(axis, hop))
-        and (gain := _gain(judgement, axis, hop)) >= gain_min
+        and _affordable(worth := _worth(judgement, inquiry), left_s)
     ]
     # The first of equals, so that the same records give the same scene.
-    return max(gains, key=lambda pair: pair[0])[1] if gains else None
+    return max(worths, key=lambda worth: worth.rank).inquiry if worths else None
+
+
+def _affordable(worth: Worth, left_s: float) -> bool:
+    """Whether it is worth its time, and leaves enough of the budget for what has to follow."""
+    if worth.needed:
+        return worth.seconds <= left_s
+    return worth.gain >= GAIN_MIN_BITS and worth.seconds <= BUDGET_SHARE_MAX * left_s
 
 
 def failing_entry(judgement: Judgement) -> Hop | None:
@@ -71,17 +91,25 @@ def _asked(judgement: Judgement, axis: Axis) -> bool:
     return any(s.id.startswith(f"axis-{axis.slug}-") for s in judgement.facts.scenes)
 
 
-def _gain(judgement: Judgement, axis: Axis, entry: Hop) -> float:
-    """Bits expected; more than any for an axis without which a class cannot be convicted."""
+def _worth(judgement: Judgement, inquiry: Inquiry) -> Worth:
+    facts, deployment = judgement.facts, judgement.deployment
     credible = [r for r in judgement.ratings if r.posterior >= CREDIBLE]
-    reached = _reached(judgement.deployment, entry)
-    needed = [r.posterior for r in credible if _needs(r, axis, reached)]
-    if needed:
-        # What the most believable class needs goes first.
-        return GAIN_NEEDED_BITS + max(needed)
+    reached = _reached(deployment, inquiry.hop)
     total = sum(rating.posterior for rating in credible)
-    weights = [rating.posterior / total for rating in credible] if credible else []
-    chances = [_chance_of_flip(rating, axis, reached) for rating in credible]
+    weights = [rating.posterior / total for rating in credible]
+    chances = [_chance_of_flip(rating, inquiry.axis, reached) for rating in credible]
+    cured = sum(weight * chance for weight, chance in zip(weights, chances, strict=True))
+    needing = (r.posterior for r in credible if _needs(r, inquiry.axis, reached))
+    return Worth(
+        inquiry,
+        needed=max(needing, default=0.0),
+        gain=_gain(weights, chances),
+        seconds=cost_s(facts, deployment, inquiry, cured=cured),
+    )
+
+
+def _gain(weights: Sequence[float], chances: Sequence[float]) -> float:
+    """Bits expected of an axis, from the weights of the suspects and their chances of a flip."""
     left = 0.0
     for outcome in FLIP_VALUES:
         likelihoods = [p if outcome == "flips" else 1 - p for p in chances]
@@ -92,9 +120,9 @@ def _gain(judgement: Judgement, axis: Axis, entry: Hop) -> float:
 
 
 def _needs(rating: Rating, axis: Axis, reached: set[str]) -> bool:
-    suspect = rating.suspect
-    wanted = axis.observable in suspect.suspect_class.needs and suspect.hop in reached
-    return wanted and rating.posterior >= NEEDED_FROM
+    suspect_class = rating.suspect.suspect_class
+    wanted = axis.observable in (*suspect_class.needs, *suspect_class.needs_one_of)
+    return wanted and rating.suspect.hop in reached and rating.posterior >= NEEDED_FROM
 
 
 def _reached(deployment: Deployment, entry: Hop) -> set[str]:

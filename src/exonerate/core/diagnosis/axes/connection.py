@@ -10,7 +10,8 @@ from exonerate.core.diagnosis.facts import Facts
 from exonerate.core.scene import ProbeSession
 
 KEEPALIVE_S = 1.0
-IDLE_SHARE = 0.2
+IDLE_SHARE, IDLE_MAX_S = 0.2, 1.0
+"""Hardly anything closes or forgets a connection that was idle for so short a time."""
 
 
 def _keepalive(session: ProbeSession, _: Facts, __: Deployment) -> ProbeSession | None:
@@ -20,7 +21,7 @@ def _keepalive(session: ProbeSession, _: Facts, __: Deployment) -> ProbeSession 
 def _idle(session: ProbeSession, _: Facts, __: Deployment) -> ProbeSession | None:
     if session.think_s <= 0 or session.rounds == 1:
         return None
-    return replace(session, think_s=session.think_s * IDLE_SHARE)
+    return replace(session, think_s=min(IDLE_MAX_S, session.think_s * IDLE_SHARE))
 
 
 def _fresh(session: ProbeSession, _: Facts, __: Deployment) -> ProbeSession | None:
@@ -35,6 +36,16 @@ AXES = (
         changed="with TCP keep-alive probes every second",
         vary=_keepalive,
     ),
-    Axis(slug="idle", changed="with a fifth of the idle time between rounds", vary=_idle),
-    Axis(slug="fresh", changed="with a new connection for each round", vary=_fresh),
+    Axis(
+        slug="idle",
+        changed="with a fifth of the idle time between rounds, a second at most",
+        vary=_idle,
+        from_the_first=False,
+    ),
+    Axis(
+        slug="fresh",
+        changed="with a new connection for each round",
+        vary=_fresh,
+        from_the_first=False,
+    ),
 )

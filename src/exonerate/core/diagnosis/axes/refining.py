@@ -74,7 +74,7 @@ def repeating_walk(judgement: Judgement, left_s: float, *, seed: int, gentle: bo
     if likely is None or not probeable(hop):
         return None
     facts, deployment = judgement.facts, judgement.deployment
-    walk = next_walk(facts, deployment, hop, size_first=likely == "size")
+    walk = next_walk(facts, deployment, hop, size_first=likely == "size", again=True)
     if walk is None or walk.what != likely or walk_cost_s(facts, walk, hop) > left_s:
         return None
     return walk_scene(facts, deployment, hop, walk, seed=seed, gentle=gentle)
@@ -120,8 +120,8 @@ def _varied(
     inquiry = Inquiry(axis, hop)
     if (
         asked
-        or cost_s(facts, deployment, hop) > left_s
         or not applicable(deployment, facts, inquiry)
+        or cost_s(facts, deployment, inquiry) > left_s
     ):
         return None
     return axis_scene(deployment, facts, inquiry, seed, gentle=gentle)

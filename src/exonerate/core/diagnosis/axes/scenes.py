@@ -7,20 +7,24 @@ is under way at the hop at a time, unless the victim itself has more.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from statistics import median
 
 from exonerate.core.deployment.model import Deployment, Hop
+from exonerate.core.deployment.topology import beyond, probeable
 from exonerate.core.diagnosis.axes.axis import Axis, beside
-from exonerate.core.diagnosis.facts import Facts, Session
+from exonerate.core.diagnosis.facts import Facts, Round
 from exonerate.core.diagnosis.inquiries import (
     Shape,
     counters_of,
     victim_session,
     watch_of,
 )
+from exonerate.core.diagnosis.observables import victim_sessions
+from exonerate.core.diagnosis.pacing import ROUNDS_OF_A_SHAPE
 from exonerate.core.diagnosis.stalls import patience_of, stalls_of
-from exonerate.core.instant import seconds_between
+from exonerate.core.diagnosis.streaming import innermost, misshapen_at_once
 from exonerate.core.scene import ProbeSession, Scene
 
 TRIES = 3
@@ -70,13 +74,56 @@ def axis_scene(
 
 
 def applicable(deployment: Deployment, facts: Facts, inquiry: Inquiry) -> bool:
-    """Whether the axis changes anything about the victim's session at this hop."""
-    shape = _shape(facts, deployment, inquiry.hop)
-    session = victim_session(deployment, inquiry.hop, shape, 0)
-    if inquiry.axis.vary(session, facts, deployment) is None:
+    """Whether the axis changes anything at this hop that the symptom may depend on."""
+    axis, hop = inquiry.axis, inquiry.hop
+    if not axis.from_the_first and _misshapen_at_once(facts, deployment, hop):
         return False
-    crowd = inquiry.axis.crowd
-    return crowd is None or crowd(deployment) is not None
+    session = victim_session(deployment, hop, _shape(facts, deployment, hop), 0)
+    if axis.vary(session, facts, deployment) is None:
+        return False
+    return axis.crowd is None or axis.crowd(deployment) is not None
+
+
+def cost_s(facts: Facts, deployment: Deployment, inquiry: Inquiry, *, cured: float = 0.0) -> float:
+    """How long the scene of an applicable inquiry is likely to last, from the rounds at the hop.
+
+    `cured`: the chance that the change makes the symptom go, and with it the wait for a failure.
+    """
+    hop = inquiry.hop
+    plain = _plain(deployment, hop, _shape(facts, deployment, hop), 0)
+    changed = inquiry.axis.vary(plain, facts, deployment) or plain
+    good_s, bad_s = _rounds_last_s(facts, deployment, hop)
+    pairs = (_lasts_s(plain, good_s, bad_s), _lasts_s(changed, good_s, _mean(good_s, bad_s, cured)))
+    return LINGER_S + TRIES * sum(pairs)
+
+
+def _lasts_s(session: ProbeSession, good_s: float, last_s: float) -> float:
+    pauses_s = sum(session.pause_before_s(number) for number in range(1, session.rounds + 1))
+    return PAUSE_S + pauses_s + (session.rounds - 1) * good_s + last_s
+
+
+def _mean(good_s: float, bad_s: float, cured: float) -> float:
+    return cured * good_s + (1 - cured) * bad_s
+
+
+def _rounds_last_s(facts: Facts, deployment: Deployment, hop: Hop) -> tuple[float, float]:
+    """How long a good round and a failing one of the victim last at the hop now.
+
+    Hangs are waited for in full only once. Where nothing fails, it is the shape that is wrong, and
+    every round lasts as long.
+    """
+    own = [s for s in facts.sessions if s.hop == hop.name and s.victim_shaped]
+    hang_s = patience_of(facts, deployment).hang_s
+    bad = [_failing_lasts_s(failed, hang_s) for s in own if (failed := s.failed) is not None]
+    good = [r.total_s for s in own for r in s.rounds if r.outcome in ("ok", "slow")]
+    good_s = median(good) if good else max(bad, default=0.0)
+    return good_s, max(bad, default=good_s)
+
+
+def _failing_lasts_s(failed: Round, hang_s: float | None) -> float:
+    if hang_s is None or failed.outcome != "hang":
+        return failed.total_s
+    return min(failed.total_s, hang_s)
 
 
 def _shape(facts: Facts, deployment: Deployment, hop: Hop, *, gentle: bool = False) -> Shape:
@@ -86,10 +133,11 @@ def _shape(facts: Facts, deployment: Deployment, hop: Hop, *, gentle: bool = Fal
         for s in facts.sessions
         if s.hop == hop.name and s.victim_shaped and s.failed is not None
     ]
-    usual = min(deployment.victim.rounds, ROUNDS_WITHOUT_FAILURE)
+    at_once = not failing and _misshapen_at_once(facts, deployment, hop)
+    usual = ROUNDS_OF_A_SHAPE if at_once else ROUNDS_WITHOUT_FAILURE
     return Shape(
         number=len(facts.scenes) + 1,
-        rounds=max(failing, default=usual),
+        rounds=max(failing, default=min(deployment.victim.rounds, usual)),
         patience=patience_of(facts, deployment),
         fresh_session_at=None,
         fresh_rounds=0,
@@ -97,22 +145,16 @@ def _shape(facts: Facts, deployment: Deployment, hop: Hop, *, gentle: bool = Fal
     )
 
 
-def cost_s(facts: Facts, deployment: Deployment, hop: Hop) -> float:
-    """How long a scene at the hop is likely to last, from the victim's sessions there."""
-    own = [s for s in facts.sessions if s.hop == hop.name and s.victim_shaped and s.rounds]
-    hang_s = patience_of(facts, deployment).hang_s
-    return LINGER_S + 2 * TRIES * (PAUSE_S + max(_lasting_s(own, hang_s), default=0.0))
+def _misshapen_at_once(facts: Facts, deployment: Deployment, hop: Hop) -> bool:
+    """Whether every copy at the hop came in a wrong shape, from its first round on."""
+    past = victim_sessions(facts, filter(probeable, beyond(deployment, hop.name)))
+    return misshapen_at_once(victim_sessions(facts, [hop]), innermost(past, deployment))
 
 
-def _lasting_s(sessions: Sequence[Session], hang_s: float | None) -> Iterator[float]:
-    """How long each would last now: hangs are waited for in full only once."""
-    for session in sessions:
-        first, last = session.rounds[0].exchange, session.rounds[-1].exchange
-        lasted_s = seconds_between(first.begun_ns, last.ended_ns)
-        failed = session.failed
-        if hang_s is not None and failed is not None and failed.outcome == "hang":
-            lasted_s -= max(0.0, failed.total_s - hang_s)
-        yield lasted_s
+def _plain(deployment: Deployment, hop: Hop, shape: Shape, seed: int) -> ProbeSession:
+    """The victim's session with the victim's own silence between rounds."""
+    session = victim_session(deployment, hop, shape, seed)
+    return replace(session, think_s=deployment.victim.think_s)
 
 
 def _pair(
@@ -125,7 +167,7 @@ def _pair(
     seed: int,
 ) -> Iterator[list[ProbeSession]]:
     axis, hop = inquiry.axis, inquiry.hop
-    plain = replace(victim_session(deployment, hop, shape, seed), think_s=deployment.victim.think_s)
+    plain = _plain(deployment, hop, shape, seed)
     changed = axis.vary(plain, facts, deployment)
     assert changed is not None
     usual = deployment.victim.concurrency

@@ -33,7 +33,7 @@ from exonerate.core.diagnosis.inquiries import (
     victim_session,
     watch_of,
 )
-from exonerate.core.diagnosis.stalls import FIRST_STALL_S, Patience, patience_of, stalls_of
+from exonerate.core.diagnosis.stalls import STALL_S_MIN, Patience, patience_of, stalls_of
 from exonerate.core.scene import ProbeSession, Scene
 
 PARTS = 10
@@ -47,6 +47,8 @@ COMPARED = ("number", "size")
 """Walks with a second one beside them, past the hop: they are quick, and repeat the fault."""
 SMALLEST_BODY_BYTES = 320
 LINGER_S = 1.0
+LOOK_S = 0.5
+"""Nothing is asked while a walk waits, and no counters are read: they need not become flat."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +62,17 @@ class Walk:
 
 
 def next_walk(
-    facts: Facts, deployment: Deployment, hop: Hop, *, size_first: bool = False
+    facts: Facts,
+    deployment: Deployment,
+    hop: Hop,
+    *,
+    size_first: bool = False,
+    again: bool = False,
 ) -> Walk | None:
     """The walk that tells most about what the fault at the hop depends on; None when it is known.
 
     None as well where nothing that can be walked parts good from bad. `size_first`: of such a
-    fault the size is the first thing to believe.
+    fault the size is the first thing to believe. `again`: walk over the number though it is known.
     """
     if sum(scene.id.startswith("walk-") for scene in facts.scenes) >= WALKS_MAX:
         return None
@@ -74,7 +81,7 @@ def next_walk(
     if not left or small is None:
         return None
     known = len(left) == 1 and all(map(_fine, left.values()))
-    if known or (set(left) == {"number"}):
+    if known or (set(left) == {"number"} and not again):
         return None
     if "number" in left and not (size_first and "size" in left):
         rounds = int(left["number"].smallest_bad)
@@ -104,7 +111,9 @@ def walk_scene(
         why=f"send {walk.rounds} requests of growing {walk.what} at {hop.name}",
         activities=(*(watch_of(one) for one in deployment.hops), *sessions),
         triggers=tuple(
-            replace(stalls_of(deployment, one, shape.patience, gentle=gentle)[0], play=())
+            replace(
+                stalls_of(deployment, one, shape.patience, gentle=gentle)[0], play=(), look_s=LOOK_S
+            )
             for one in sessions
         ),
         time_limit_s=pauses_s + walk.rounds * deployment.victim.deadline_s + 10.0,
@@ -114,7 +123,7 @@ def walk_scene(
 def _patience(facts: Facts, deployment: Deployment) -> Patience:
     """Small requests are answered soon: how long the victim's own take does not matter."""
     usual = patience_of(facts, deployment)
-    return replace(usual, stall_s=min(usual.stall_s, FIRST_STALL_S))
+    return replace(usual, stall_s=STALL_S_MIN)
 
 
 def repeats_in_walks(facts: Facts, hop: str) -> int:

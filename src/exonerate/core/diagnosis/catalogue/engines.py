@@ -28,6 +28,7 @@ SATURATED = SuspectClass(
         "delivered": any_of("acked"),
         "connecting": any_of("quick"),
         "request-copies": any_of("one"),
+        "gpu-slowed": any_of("yes"),
     },
     is_fault=False,
     flips="with less load the same requests are quick",
@@ -49,6 +50,7 @@ LONG_PREFILL = SuspectClass(
         "processor-wait": any_of("fed"),
         "connecting": any_of("quick"),
         "request-copies": any_of("one"),
+        "gpu-slowed": any_of("yes"),
     },
     is_fault=False,
     flips="a shorter prompt is answered at once",
@@ -69,6 +71,9 @@ SCHEDULER_STUCK = SuspectClass(
         "slots-held": any_of("as-live"),
         "delivered": any_of("acked"),
         "deep-health": any_of("fails", "silent"),
+        "steps": any_of("stop"),
+        "watchdog": any_of("spoke"),
+        "gpu-failed": any_of("yes"),
         "keepalive-flip": any_of("same"),
     },
     flips="after a restart the same requests are answered",
@@ -108,6 +113,10 @@ ENGINE_RESTART = SuspectClass(
     },
     needs=("engine-process",),
     flips="once it is up the same requests are answered",
+    settings=(
+        "the engine's host: whether its process runs and listens where `url` of the hop says "
+        "(`ss -ltnp`), and what its log says of its end",
+    ),
 )
 KERNEL_CORRUPTION = SuspectClass(
     slug="kernel-corruption",

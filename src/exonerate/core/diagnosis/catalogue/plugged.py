@@ -56,7 +56,7 @@ def _problems(given: SuspectClass, others: Sequence[SuspectClass]) -> Iterator[s
     if given.total:
         yield "`total` is for what says that all is well"
     yield from _wrong_predictions(given.predicts)
-    unknown = [name for name in given.needs if name not in VALUES]
+    unknown = [name for name in (*given.needs, *given.needs_one_of) if name not in VALUES]
     if unknown:
         yield f"`needs` names what is not observed: {', '.join(unknown)}"
 

@@ -181,6 +181,10 @@ STALE_UPSTREAM_POOL = SuspectClass(
         "request-read": any_of("read"),
         "through": any_of("server-error", "hang", "no-answer"),
         "beyond": any_of("ok", "slow"),
+        "beyond-meanwhile": any_of("ok"),
+        # A closed connection may take the bytes before it answers with a reset.
+        "request-left": any_of("no", "yes"),
+        "ended-by": any_of("hop", "us", "upstream"),
         "engine-meanwhile": any_of("idle"),
         "phase": any_of("before-head", "before-token"),
         "delivered": any_of("acked"),
