@@ -86,7 +86,7 @@ from exonerate.core.diagnosis.vocabulary import ANSWERED
 from exonerate.core.json_types import JsonObject
 from exonerate.core.scene import Scene
 
-RULES = "locate/3"
+RULES = "locate/4"
 CLEAN_SESSIONS_MIN = 3
 EXPLAINED_BY = {
     "benign-nondeterminism": ("load-text",),
