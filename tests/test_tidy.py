@@ -45,6 +45,13 @@ REFUSED_WORDS = {
     "a conflict that nobody settled": r"(?m)^<{7} |^>{7} ",
     "a leftover": r"\bFIX" + r"ME\b|\bTO" + r"DO\b",
 }
+READ_CLOCK = re.compile(r"\b(?:monotonic|monotonic_ns|perf_counter|perf_counter_ns)\(\)")
+MAY_ASSERT_ON_A_CLOCK = {
+    # Waits by looking again, and gives up after long.
+    "tests/support/patience.py",
+    # The clock itself is tested; a later reading is not smaller.
+    "tests/adapters/test_clock.py",
+}
 REFUSED_PROSE = r"\b(simply|seamless(ly)?|comprehensive|blazing(ly)?|cutting-edge)\b|Note that"
 TEXT_SUFFIXES = {".py", ".md", ".toml", ".txt", ".sh", ".j2", ".css", ""}
 
@@ -146,6 +153,18 @@ def test_every_test_states_a_behaviour() -> None:
         if function.name.startswith("test_") and ast.get_docstring(function) is None
     ]
     assert not silent
+
+
+def test_no_test_asserts_on_a_real_clock() -> None:
+    """What took how long is the machine's affair: order, causes, or a clock that skips."""
+    offences = [
+        f"{_name(path)}:{node.lineno} asserts on {read[0]}"
+        for path in _python_files("tests")
+        if _name(path) not in MAY_ASSERT_ON_A_CLOCK
+        for node in ast.walk(_tree(path))
+        if isinstance(node, ast.Assert) and (read := READ_CLOCK.search(ast.unparse(node)))
+    ]
+    assert not offences
 
 
 def test_the_project_speaks_of_itself_alone() -> None:

@@ -25,6 +25,7 @@ from exonerate.adapters.ledger import SqlLedger, open_ledger
 from exonerate.adapters.link import check_link, link_of, links_of
 from exonerate.adapters.performers.changing import change_performers
 from exonerate.adapters.performers.control import play_control
+from exonerate.adapters.performers.gpu_watching import GpuPerformer
 from exonerate.adapters.performers.loading import LoadPerformer
 from exonerate.adapters.performers.log_reading import LogPerformer
 from exonerate.adapters.performers.observing import (
@@ -37,7 +38,6 @@ from exonerate.adapters.performers.watching import MetricsPerformer, SocketPerfo
 from exonerate.adapters.player import Performer, ScenePlayer
 from exonerate.adapters.plugins import plugged_suspects
 from exonerate.adapters.request import api_key, victim_body
-from exonerate.adapters.snapshots import take_snapshot
 from exonerate.adapters.standing_tap import StandingTaps, open_taps
 from exonerate.adapters.tap import tap_listener
 from exonerate.adapters.tls import tls_context
@@ -60,11 +60,12 @@ from exonerate.core.scene import (
     RunProgram,
     SampleMetrics,
     Tap,
+    WatchGpus,
+    WatchPackets,
     WatchSockets,
 )
 from exonerate.errors import ExonerateError
 from exonerate.jobs.ledger_run import Deciders
-from exonerate.jobs.snapshot import SnapshotTaker
 
 DEPLOYMENT_FILE = "exonerate.toml"
 DEPLOYMENT_LETTERS_MAX = 1 << 20
@@ -232,7 +233,12 @@ class Observatory:
 
 @contextmanager
 def observatory(
-    deployment: Deployment, place: str | Path, argv: Sequence[str], *, stdout_to_stderr: bool
+    deployment: Deployment,
+    place: str | Path,
+    argv: Sequence[str],
+    *,
+    stdout_to_stderr: bool,
+    capture: Performer | None = None,
 ) -> Iterator[Observatory]:
     """Opens the tap's port and leads the program there; the port is closed on leaving.
 
@@ -269,6 +275,7 @@ def observatory(
         observing_performers: dict[type[Activity], Performer] = {
             Tap: TapPerformer({port: listener}, {entry.name: entry.url}, further_in=inner),
             RunProgram: ProgramPerformer(program),
+            **({} if capture is None else {WatchPackets: capture}),
         }
         workbench = build_workbench(deployment, place, more=observing_performers)
         yield Observatory(workbench, port, redirection, inner)
@@ -339,11 +346,6 @@ def check_victim(deployment: Deployment) -> None:
         api_key(deployment.victim.api_key_env)
 
 
-def snapshot_taker() -> SnapshotTaker:
-    """Looks at processes and hops of this host."""
-    return take_snapshot
-
-
 def page_reader(deployment: Deployment | None = None) -> PageReader:
     """GETs small pages, of the hops of a deployment with the certificates that count there.
 
@@ -375,11 +377,8 @@ def knob_readings(deployment: Deployment) -> list[KnobReading]:
 def _performers(deployment: Deployment) -> dict[type[Activity], Performer]:
     urls = {hop.name: hop.url for hop in deployment.hops}
     metrics = {hop.name: hop.metrics for hop in deployment.hops if hop.metrics}
-    folder, headers, links = (
-        Path(deployment.folder),
-        deployment.victim.headers,
-        links_of(deployment),
-    )
+    folder, headers = Path(deployment.folder), deployment.victim.headers
+    links = links_of(deployment)
     return {
         ProbeSession: ProbePerformer(folder, urls, headers, links=links),
         SampleMetrics: MetricsPerformer(
@@ -391,6 +390,7 @@ def _performers(deployment: Deployment) -> dict[type[Activity], Performer]:
         ),
         WatchSockets: SocketPerformer(),
         ReadLog: LogPerformer(folder, log_paths(deployment)),
+        WatchGpus: GpuPerformer(),
         LoadCell: LoadPerformer(folder, urls, links=links),
         Control: play_control,
     }

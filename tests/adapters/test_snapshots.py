@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import os
 import socket
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from tests.adapters.test_packet_capture import Ring
+
+from exonerate.adapters.clock import SystemClock
+from exonerate.adapters.packet_capture import StandingCapture
+from exonerate.adapters.packet_ring import Captured
 from exonerate.adapters.snapshots import take_snapshot
 from exonerate.core.deployment.model import Hop
 
@@ -55,3 +61,21 @@ def test_what_is_not_there_is_said(tmp_path: Path) -> None:
     assert seen["not_seen"] == ["process 4000000 does not exist"]
     assert not seen["hops"][0]["listens_here"]
     assert "cannot be read" in seen["hops"][0]["log_tail"][0]
+
+
+class Busy(Ring):
+    """There is always another packet, until somebody looks."""
+
+    def packets(self, packets_max: int) -> Iterator[Captured]:
+        """One that came just now."""
+        self.comes(b"POST", 9)
+        return super().packets(packets_max)
+
+
+def test_packets_between_the_looks_are_told_where_they_are_captured() -> None:
+    """What the rest of the snapshot shows stays the same."""
+    capture = StandingCapture(Busy(), [8000], SystemClock())
+    seen: Any = take_snapshot((), (), apart_s=0.01, capture=capture)
+    (connection,) = seen["packets"]["connections"]
+    assert connection["turns"][0]["request_bytes"] == 4
+    assert look()["packets"] is None

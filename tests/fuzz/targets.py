@@ -11,24 +11,42 @@ import gzip
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, get_args
 
 import brotli
 from backports import zstd
 from h2.config import H2Configuration
 from h2.connection import H2Connection
+from tests.support.wire_packets import tcp
 
+from exonerate.core.diagnosis.gpu_readings import (
+    gpu_from_json,
+    gpu_to_json,
+    parse_gpus,
+    parse_kernel,
+)
+from exonerate.core.diagnosis.logs.engine import (
+    EngineWord,
+    engine_line_from_json,
+    engine_line_to_json,
+    parse_engine,
+)
 from exonerate.core.wire.answer import AnswerReader
 from exonerate.core.wire.coding import CodingError, decoder_of
 from exonerate.core.wire.dialects import Dialect
 from exonerate.core.wire.exposition import parse_exposition
 from exonerate.core.wire.http2 import Http2Wire
+from exonerate.core.wire.packets.connections import PacketTable, Vantage
+from exonerate.core.wire.packets.seen import Capture, capture_from_json, capture_to_json
+from exonerate.core.wire.packets.segment import ACK, FIN, SYN, Segment, read_packet
 from exonerate.core.wire.request_reader import RequestReader
 from exonerate.core.wire.sse import EventReader
 
 Target: TypeAlias = Callable[[bytes], None]
 DIALECTS: tuple[Dialect, ...] = ("chat", "completions", "responses", "messages")
 CODINGS = ("gzip", "deflate", "br", "zstd")
+PACKET_ENDS = b"\xfe\xfd"
+"""Between two packets of an input."""
 PSEUDO = ((":method", "POST"), (":scheme", "http"), (":authority", "h"), (":path", "/v1/x"))
 
 
@@ -161,8 +179,51 @@ def metrics(given: bytes) -> None:
     parse_exposition(given.decode(errors="replace"))
 
 
+def packets(given: bytes) -> None:
+    """Captured packets of any content fold into connections whose counts fit together."""
+    _, step, content = _chosen(given)
+    table = PacketTable([8000], connections_max=8)
+    for number, piece in enumerate(content.split(PACKET_ENDS)):
+        packet = read_packet(piece, len(piece) + 40 * (step % 3))
+        if isinstance(packet, Segment):
+            assert len(packet.payload) <= packet.payload_bytes
+        if packet is not None:
+            vantage = Vantage(interface=number % (step % 4 + 1), leaving=False, near=True)
+            table.take(packet, number, vantage)
+    for connection in table.connections(0):
+        assert connection.first_ns <= connection.last_ns
+        for turn in connection.turns:
+            assert 0 <= turn.request_acked <= turn.request_bytes
+            assert 0 <= turn.answer_acked <= turn.answer_bytes
+            assert 0 <= turn.missed_bytes <= turn.request_bytes
+    seen = tuple(table.connections(0))
+    capture = Capture(since_ns=0, until_ns=1, connections=seen)
+    assert capture_from_json(capture_to_json(capture)) == capture
+
+
+def engine_log(given: bytes) -> None:
+    """A line of an engine's log becomes a known word and a number, or nothing."""
+    for line in given[2:].decode("utf-8", "replace").splitlines():
+        read = parse_engine(line)
+        if read is not None:
+            assert read.word in get_args(EngineWord)
+            assert read.lasted_s is None or read.lasted_s >= 0
+            assert engine_line_from_json(engine_line_to_json(read)) == read
+
+
+def gpus(given: bytes) -> None:
+    """What is read of GPUs can be written down and read again."""
+    text = given[2:].decode("utf-8", "replace")
+    for state in parse_gpus(text):
+        assert gpu_from_json(gpu_to_json(state)) == state
+    read = parse_kernel(text)
+    assert read is None or (read.code >= 0 and read.at_us >= 0)
+
+
 TARGETS: Mapping[str, Target] = {
-    target.__name__: target for target in (answer, body, events, coding, http2, request, metrics)
+    target.__name__: target
+    for target in (answer, body, events, coding, http2, request, metrics, packets)
+    for target in (answer, body, events, coding, http2, request, metrics, engine_log, gpus)
 }
 
 _EVENTS = (
@@ -185,6 +246,17 @@ _CODED = tuple(
 
 def _frame(kind: int, flags: int, payload: bytes) -> bytes:
     return len(payload).to_bytes(3, "big") + bytes([kind, flags, 0, 0, 0, 1]) + payload
+
+
+def _conversation(client: tuple[str, int], server: tuple[str, int]) -> bytes:
+    said = (
+        tcp(client, server, sequence=9, flags=SYN),
+        tcp(server, client, sequence=3, acknowledged=10, flags=SYN | ACK),
+        tcp(client, server, sequence=10, acknowledged=4, payload=b"POST /v1 HTTP/1.1\r\n\r\n"),
+        tcp(server, client, sequence=4, acknowledged=31, payload=b"HTTP/1.1 200 OK\r\n\r\n"),
+        tcp(server, client, sequence=23, acknowledged=31, flags=ACK | FIN),
+    )
+    return PACKET_ENDS.join(said)
 
 
 SEEDS: Mapping[str, tuple[bytes, ...]] = {
@@ -211,6 +283,23 @@ SEEDS: Mapping[str, tuple[bytes, ...]] = {
     "request": (
         b'\0\x06POST /v1/chat/completions?x HTTP/1.1\r\nContent-Length: 14\r\n\r\n{"stream":true}',
         b"\0\x02POST /x HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
+    ),
+    "packets": (
+        b"\0\0" + _conversation(("10.0.0.2", 40000), ("10.0.0.3", 8000)),
+        b"\0\x02" + _conversation(("fd00::2", 40000), ("fd00::3", 8000)),
+    ),
+    "engine_log": (
+        b"\0\0[2026-12-01 02:47:31 TP0] Scheduler watchdog timeout (self.watchdog_timeout=300, "
+        b"self.soft=False)\n[2026-12-01 02:47:31] Decode batch, #running-req: 1\n",
+        b"\0\0(EngineCore_0 pid=7) ERROR 12-01 02:47:31 [core.py:1] EngineCore encountered a fatal "
+        b"error.\nNo available shared memory broadcast block found in 60 seconds.\n",
+        b"\0\0[rank0]:[E1201 02:47:31.1 P.cpp:629] [Rank 0] Watchdog caught collective operation "
+        b"timeout: WorkNCCL(SeqNum=1) ran for 600081 milliseconds before timing out.\n",
+    ),
+    "gpus": (
+        b"\0\0index, pci.bus_id, temperature.gpu, utilization.gpu [%], "
+        b"clocks_event_reasons.hw_slowdown\n0, 00000000:65:00.0, 41, 97 %, Active\n",
+        b"\0\x003,901,8123456,-;NVRM: Xid (PCI:0000:65:00): 79, pid=1, GPU has fallen off",
     ),
     "metrics": (b'# TYPE a counter\na{b="c\\"d"} 1.5 123\na_total +Inf\n',),
 }

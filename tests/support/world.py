@@ -183,6 +183,8 @@ class World:
     """The symptom that the operator names."""
     silences: list[tuple[str, int, float, float, bool]] = field(default_factory=list)
     """Where our connections waited in vain: hop, port, from, until, whether segments were lost."""
+    closed: dict[str, tuple[int, float]] = field(default_factory=dict)
+    """By hop: our first connection that is over, and since when; the hop is on this host."""
     now_s: float = 0.0
     counts: dict[str, int] = field(default_factory=dict)
     failed: dict[str, int] = field(default_factory=dict)
@@ -278,6 +280,7 @@ class World:
                 break
             if any(self.failed.get(n, number + 1) <= number for n in session.no_longer_than):
                 break
+        self.closed.setdefault(session.hop, (port, now_s))
         return now_s
 
     def _stall(
@@ -370,8 +373,17 @@ class World:
         return found
 
     def _rows(self, watch: WatchSockets, at_s: float) -> list[JsonObject]:
-        """Our own ends of the connections to a hop on which a request waits at that moment."""
-        return [
+        """Our own ends of the connections to a hop on which a request waits at that moment.
+
+        And the hop's end of one that is over, as it shows where the hop is on this host.
+        """
+        port, over_s = self.closed.get(watch.hop, (0, self.now_s))
+        over: JsonObject = {
+            "up": False, "peer": None, "accepted": True, "state": "TIME_WAIT",
+            "local_port": watch.port, "peer_port": port, "received_bytes": 0, "sent_bytes": 0,
+            "unread_bytes": 0,
+        }  # fmt: skip
+        waiting: list[JsonObject] = [
             {
                 "up": False, "peer": None, "accepted": True, "state": "ESTABLISHED",
                 "local_port": port, "peer_port": watch.port, "received_bytes": 0,
@@ -381,6 +393,7 @@ class World:
             for hop, port, begun_s, ended_s, lost in self.silences
             if hop == watch.hop and begun_s < at_s <= ended_s
         ]  # fmt: skip
+        return [*waiting, over] if over_s < at_s else waiting
 
     def _port(self) -> int:
         self.ports += 1

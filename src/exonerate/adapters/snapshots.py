@@ -16,6 +16,9 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from exonerate.adapters.address import parse_address
+from exonerate.adapters.clock import SystemClock
+from exonerate.adapters.gpus import gpu_tool, kernel_messages, read_gpus
+from exonerate.adapters.packet_capture import StandingCapture
 from exonerate.adapters.process_sockets import socket_inodes
 from exonerate.adapters.process_table import command_line, descendants, listening_pids
 from exonerate.adapters.process_watch import (
@@ -26,7 +29,9 @@ from exonerate.adapters.process_watch import (
 )
 from exonerate.adapters.sockets import SocketRow, tcp_sockets
 from exonerate.core.deployment.model import Hop
+from exonerate.core.diagnosis.gpu_readings import gpu_to_json, kernel_to_json
 from exonerate.core.json_types import Json, JsonObject
+from exonerate.core.wire.packets.seen import capture_to_json
 
 APART_S = 1.0
 LOG_BYTES_MAX = 64 * 1024
@@ -34,13 +39,18 @@ LOG_LINES = 40
 SOCKETS_MAX = 200
 STACK_LINES_MAX = 60
 STACK_TIMEOUT_S = 5.0
+MESSAGES_MAX = 50
 LISTEN = "LISTEN"
 
 
 def take_snapshot(
-    hops: Sequence[Hop], pids: Sequence[int], *, apart_s: float = APART_S
+    hops: Sequence[Hop],
+    pids: Sequence[int],
+    *,
+    apart_s: float = APART_S,
+    capture: StandingCapture | None = None,
 ) -> JsonObject:
-    """Both looks; `apart_s` seconds lie between them."""
+    """Both looks; `apart_s` seconds lie between them, in which packets are captured if wanted."""
     owners = {pid: ["given"] for one in pids for pid in sorted(descendants(one))}
     missing: list[Json] = [f"process {pid} does not exist" for pid in pids if pid not in owners]
     for hop in hops:
@@ -49,7 +59,9 @@ def take_snapshot(
     first, blind = _rows()
     begun = {pid: cpu_s(pid) for pid in owners}
     begun_ns = time.monotonic_ns()
-    time.sleep(apart_s)
+    passed = None if capture is None else capture_to_json(capture.look(apart_s))
+    if passed is None:
+        time.sleep(apart_s)
     second, _ = _rows()
     lasted_s = (time.monotonic_ns() - begun_ns) / 1e9
     missing += blind
@@ -61,8 +73,27 @@ def take_snapshot(
             for pid, names in owners.items()
         ],
         "hops": [_hop(hop, second, owners) for hop in hops],
+        "packets": passed,
+        **_gpus(),
         "not_seen": missing,
     }
+
+
+def _gpus() -> JsonObject:
+    """This host's GPUs and what its kernel said of them; nothing where there is no tool for it."""
+    tool = gpu_tool()
+    if tool is None:
+        return {}
+    reading = read_gpus(tool)
+    said, unread = kernel_messages()
+    now = SystemClock().now()
+    looked: JsonObject = {
+        "gpus": [gpu_to_json(gpu) for gpu in reading.gpus],
+        "error": reading.error,
+        "kernel": [kernel_to_json(one, now) for one in said[-MESSAGES_MAX:]],
+        "kernel_unread": unread,
+    }
+    return {"gpus": looked}
 
 
 def _rows() -> tuple[list[SocketRow], list[Json]]:

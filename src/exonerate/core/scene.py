@@ -155,6 +155,21 @@ class WatchSockets:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WatchPackets:
+    """What packets on this host show of every connection to these ports, while the others run.
+
+    Emits one ``packets`` event at the end (see `core.wire.packets.seen`). Of what the packets say
+    nothing is kept but request ids and code words of our own.
+    """
+
+    name: str
+    ports: tuple[int, ...]
+    start_s: float = 0.0
+    after: tuple[str, ...] = ()
+    background: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReadLog:
     """What is appended to a hop's log from now on; the place is kept from scene to scene.
 
@@ -174,6 +189,22 @@ class ReadLog:
     after: tuple[str, ...] = ()
     background: bool = True
     engine: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchGpus:
+    """The GPUs of this host, and what its kernel says of them.
+
+    Emits ``gpus`` events: `{"gpus": [...], "error", "kernel": [{"word", "code", "bus", "age_s"}],
+    "kernel_unread"}` (see `core.diagnosis.gpu_readings`); none where the tool for it is not there.
+    """
+
+    name: str
+    count: int
+    every_s: float
+    start_s: float = 0.0
+    after: tuple[str, ...] = ()
+    background: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -301,7 +332,9 @@ Activity: TypeAlias = (
     ProbeSession
     | SampleMetrics
     | WatchSockets
+    | WatchPackets
     | ReadLog
+    | WatchGpus
     | Control
     | LoadCell
     | SwapFile

@@ -34,6 +34,7 @@ class LocateRequest:
     budget_s: float
     symptom: str | None = None
     gentle: bool = False
+    packets: bool = False
     plugged: PluggedClasses = NOTHING_PLUGGED
 
 
@@ -63,7 +64,11 @@ async def locate(
         rules=request.plugged.rules(RULES),
         seed=request.seed,
         budget_s=request.budget_s,
-        options={"symptom": request.symptom, "gentle": request.gentle},
+        options={
+            "symptom": request.symptom,
+            "gentle": request.gentle,
+            **({"packets": True} if request.packets else {}),
+        },
         deployment=deployment_to_json(deployment),
         scenes_max=SCENES_MAX + VARIED_SCENES_MAX + 1,
     )

@@ -30,6 +30,7 @@ class ObserveRequest:
     program: str
     symptom: str | None = None
     gentle: bool = False
+    packets: bool = False
 
 
 async def observe(
@@ -63,6 +64,7 @@ async def observe(
             "tap_port": request.tap_port,
             "run_limit_s": request.run_limit_s,
             "program": request.program,
+            **({"packets": True} if request.packets else {}),
         },
         deployment=deployment_to_json(deployment),
         scenes_max=SCENES_MAX + VARIED_SCENES_MAX + OWN_SCENES_MAX + 1,

@@ -26,7 +26,7 @@ MARK = "EXONERATE_PLAY"
 """The variable that every process of a play inherits."""
 ROUNDS, ROUND_S = 40, 0.05
 """A process may be started by another one while the table is read, so it is read again."""
-GUARD_WAIT_S = 15.0
+GUARD_WAIT_S = 60.0
 
 
 @contextmanager

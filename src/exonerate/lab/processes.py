@@ -35,7 +35,7 @@ GUARDIAN = 'read -r group && { read -r end || kill -9 "-$group"; }'
 POLL_S = 0.02
 ANSWER_S = 2.0
 GRACE_S = 3.0
-KILL_WAIT_S = 5.0
+KILL_WAIT_S = 60.0
 PORTS_REMEMBERED_MAX = 5000
 """Far below the number of ephemeral ports, so that the search for a new one ends soon."""
 LISTEN_STATE = "0A"  # TCP_LISTEN in /proc/net/tcp, see Linux include/net/tcp_states.h
@@ -50,7 +50,7 @@ class Ready:
     """
 
     url: str
-    timeout_s: float = 30.0
+    timeout_s: float = 60.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -219,3 +219,25 @@ def test_the_engine_of_a_pair_that_answered_is_told_from_the_one_that_did_not() 
     assert leg("prefill", 8081, answer=300) == "yes"
     assert leg("decode", 8082, answer=0) == "no"
     assert leg("edge", 8080, answer=300) is None
+
+
+def test_where_no_end_of_a_connection_would_show_its_absence_says_nothing() -> None:
+    """The hop and the next one are on other hosts: only our own ends show here."""
+
+    def seen(edge: str, inner: str) -> Passage | None:
+        def row(hop: str, port: int) -> dict[str, Any]:
+            ends = (port, 5001) if hop == "here" else (5001, port)
+            return {
+                "up": False, "peer": None, "local_port": ends[0], "peer_port": ends[1],
+                "state": "ESTABLISHED", "received_bytes": 0, "sent_bytes": 0, "accepted": True,
+            }  # fmt: skip
+
+        samples = readings("edge", [row(edge, 8080)], process=False)
+        samples += readings("inner", [row(inner, 8081)], process=False)
+        found = facts(samples)
+        own = found.sessions[0]
+        return passage(found, own, own.rounds[0], EDGE, DEPLOYMENT)
+
+    assert seen("elsewhere", "elsewhere") is None
+    assert seen("here", "elsewhere") == Passage("no")
+    assert seen("elsewhere", "here") == Passage("no")

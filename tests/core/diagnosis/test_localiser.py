@@ -1,14 +1,17 @@
 """The localiser in a simulated world: who is convicted, who is cleared, and when nobody is."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.support.world import OK, SILENT, Answer, Asked, Load, World, locate_in
+from tests.support.world import OK, SILENT, Answer, Asked, Load, World, locate_in, start_records
 
+from exonerate.core.diagnosis.localiser import decide
 from exonerate.core.json_types import JsonObject
+from exonerate.core.scene import Scene, WatchPackets
 
 
 def fault_of(answer: JsonObject) -> Mapping[str, Any]:
@@ -197,3 +200,14 @@ def test_a_hop_that_no_probe_could_ask_is_not_accused(error: str, step: str) -> 
     steps: Any = answer["next"]
     assert [line.partition(":")[0] for line in steps] == ["`edge`", "`inner`", "`engine`"]
     assert step in steps[0]
+
+
+def test_packets_are_watched_in_every_scene_where_they_are_asked_for() -> None:
+    """The choice stands in the record that begins the run, so that it can be decided again."""
+    (start,) = start_records(World(lambda a: OK))
+    for wanted in (False, True):
+        body: Any = dict(start.body)
+        chosen = {**body, "options": {**body["options"], "packets": wanted}}
+        scene = decide([replace(start, body=chosen)])
+        assert isinstance(scene, Scene)
+        assert any(isinstance(a, WatchPackets) for a in scene.activities) == wanted

@@ -9,8 +9,9 @@ from exonerate.core.diagnosis.surroundings import (
     log_paths,
     taps,
     watches,
+    watching_packets,
 )
-from exonerate.core.scene import ReadLog, SampleMetrics
+from exonerate.core.scene import ReadLog, SampleMetrics, Scene, WatchGpus, WatchPackets
 
 LOGS = 'role = "proxy"\nkind = "nginx"\nlog = "access.log"\nerror_log = "/var/log/error.log"'
 
@@ -79,3 +80,20 @@ def test_an_engine_whose_log_is_read_is_asked_when_its_watchdog_speaks() -> None
     assert asked == [[], [("http://127.0.0.1:8000/server_info", 1)], []]
     (log,) = [one for one in watches(deployment) if isinstance(one, ReadLog)]
     assert log.engine
+
+
+def test_packets_are_watched_at_every_port_of_the_path() -> None:
+    """Beside whatever else a scene does, as long as it lasts."""
+    deployment = parse_deployment(PATH, path="t", folder="/")
+    scene = watching_packets(Scene(id="s", why="", activities=()), deployment)
+    assert scene.activities == (
+        WatchPackets(name="packets", ports=(8080, 8081, 8000), background=True),
+    )
+
+
+def test_gpus_are_watched_where_an_engine_runs_on_this_host() -> None:
+    """Those of other hosts are out of reach."""
+    here = parse_deployment(PATH, path="t", folder="/")
+    assert [one.name for one in watches(here) if isinstance(one, WatchGpus)] == ["gpus"]
+    away = parse_deployment(PATH.replace("127.0.0.1:8000", "10.0.0.7:8000"), path="t", folder="/")
+    assert not [one for one in watches(away) if isinstance(one, WatchGpus)]

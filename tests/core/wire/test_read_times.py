@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterable
+from itertools import repeat
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -26,9 +28,15 @@ def stamp_of(monotonic_ns: int) -> bytes:
     return struct.pack("@qq", *divmod(monotonic_ns + OFFSET_NS, 10**9))
 
 
-def times_of(stamps_ns: list[int], late: list[int]) -> ReadTimes:
-    """The times of reads with these stamps, read so much later."""
-    wakes = [wake_at(stamp - 5, stamp + one) for stamp, one in zip(stamps_ns, late, strict=True)]
+empty_ns = st.one_of(st.integers(-(10**6), 20_000_000), st.integers(0, 5 * 10**9))
+
+
+def times_of(stamps_ns: list[int], late: list[int], empty: Iterable[int] = repeat(5)) -> ReadTimes:
+    """The times of reads with these stamps, read so much later, found empty so much earlier."""
+    wakes = [
+        wake_at(stamp - before, stamp + after)
+        for stamp, after, before in zip(stamps_ns, late, empty, strict=False)
+    ]
     return ReadTimes(
         b"".join(map(stamp_of, stamps_ns)),
         b"".join(wakes),
@@ -37,17 +45,17 @@ def times_of(stamps_ns: list[int], late: list[int]) -> ReadTimes:
     )
 
 
-@given(st.lists(st.tuples(steps_ns, late_ns), max_size=40), st.data())
+@given(st.lists(st.tuples(steps_ns, late_ns, empty_ns), max_size=40), st.data())
 def test_lanes_say_what_plain_arithmetic_says(
-    reads: list[tuple[int, int]], data: st.DataObject
+    reads: list[tuple[int, int, int]], data: st.DataObject
 ) -> None:
     """Stamps, gaps and lateness are exact, whatever the clocks did between two reads."""
     stamps, now = [], BEGUN_NS
-    for step, _ in reads:
+    for step, _, _ in reads:
         now += step
         stamps.append(now)
-    late = [one for _, one in reads]
-    times = times_of(stamps, late)
+    late = [one for _, one, _ in reads]
+    times = times_of(stamps, late, [before for _, _, before in reads])
     assert [times.at(read) for read in range(times.number)] == stamps
     first = data.draw(st.integers(0, len(stamps)))
     span = range(first, data.draw(st.integers(first, len(stamps))))

@@ -15,7 +15,7 @@ QUICK = """
 id = "X1"
 title = "an engine leaks a token of the template"
 symptom = "corrupted"
-budget_s = 10
+budget_s = 120
 [[part]]
 name = "engine"
 kind = "scripted"
@@ -26,7 +26,7 @@ think_s = 0.01
 prompt_tokens = 20
 growth_tokens = 5
 max_tokens = 8
-deadline_s = 5
+deadline_s = 20
 [expected]
 outcome = "fault"
 [[expected.fault]]

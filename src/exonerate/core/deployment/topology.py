@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from exonerate.core.deployment.model import Deployment, Hop
@@ -18,6 +19,14 @@ def hop_port(hop: Hop) -> int:
     """The port that requests to the hop go to."""
     parts = urlsplit(hop.url)
     return parts.port or (443 if parts.scheme == "https" else 80)
+
+
+def hop_address(hop: Hop) -> str | None:
+    """The address in the hop's URL; None where a name stands there."""
+    try:
+        return str(ip_address(urlsplit(hop.url).hostname or ""))
+    except ValueError:
+        return None
 
 
 def beyond(deployment: Deployment, name: str) -> tuple[Hop, ...]:

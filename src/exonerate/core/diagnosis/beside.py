@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from exonerate.core.diagnosis.gpu_readings import GpuState, gpu_from_json
 from exonerate.core.diagnosis.logs.engine import EngineLine, engine_line_from_json
 from exonerate.core.diagnosis.logs.entry import LogEntry, entry_from_json
 from exonerate.core.diagnosis.logs.matching import LogLine
@@ -12,6 +13,7 @@ from exonerate.core.instant import NS_PER_S
 from exonerate.core.json_access import count_at, number_at, object_of, text_at
 from exonerate.core.json_types import Json, JsonObject
 from exonerate.core.scene import Event
+from exonerate.core.wire.packets.seen import Capture, PacketConnection, Turn, capture_from_json
 from exonerate.core.wire.tapped import TappedExchange, tapped_exchange_from_json
 
 HEALTH = "health@"
@@ -44,6 +46,27 @@ class EngineSaid:
 
 
 @dataclass(frozen=True, slots=True)
+class KernelSign:
+    """A message of the kernel about a GPU or about memory, with its moment on our clock."""
+
+    word: str
+    code: int
+    bus: str | None
+    at_ns: float
+
+
+@dataclass(frozen=True, slots=True)
+class GpuSample:
+    """One reading of this host's GPUs, and what the kernel said since the one before."""
+
+    at_ns: int
+    gpus: tuple[GpuState, ...] = ()
+    error: str | None = None
+    kernel: tuple[KernelSign, ...] = ()
+    kernel_unread: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class PageSample:
     """One reading of a hop's page of counters; `values` is None where it did not answer."""
 
@@ -66,12 +89,18 @@ class Beside:
     when it is over."""
     pages: tuple[PageSample, ...] = ()
     """Readings of engines' and proxies' pages, in the order of their stamps."""
+    captures: tuple[Capture, ...] = ()
+    """What packets showed, scene by scene."""
+    passed: Mapping[str, tuple[tuple[PacketConnection, Turn], ...]] = field(default_factory=dict)
+    """Our own request ids, and where packets showed them; each as it was last seen."""
     health: tuple[PageSample, ...] = ()
     """Readings of health pages; `values` is None where it was not 200."""
     settings: tuple[PageSample, ...] = ()
     """What engines said of their own settings."""
     engines_said: tuple[EngineSaid, ...] = ()
     """What engines wrote of themselves into their logs."""
+    gpus: tuple[GpuSample, ...] = ()
+    """Readings of this host's GPUs, in the order of their stamps."""
 
 
 def read_beside(events: Sequence[Event]) -> Beside:
@@ -86,6 +115,7 @@ def read_beside(events: Sequence[Event]) -> Beside:
             key = (str(event.data["hop"]), event.activity)
             known = {"unknown_lines": 0} if event.activity.startswith(ERROR_LOG) else {}
             states[key] = _added(states.get(key, LogState()), {**event.data, **known})
+    captures = tuple(capture_from_json(e.data) for e in events if e.kind == "packets")
     return Beside(
         log_lines=tuple(lines),
         logs=tuple((hop, state) for (hop, _), state in states.items()),
@@ -98,6 +128,9 @@ def read_beside(events: Sequence[Event]) -> Beside:
         health=tuple(_page(e) for e in events if _is_reading(e, HEALTH)),
         settings=tuple(_page(e) for e in events if _is_reading(e, SETTINGS)),
         engines_said=tuple(engines_said),
+        captures=captures,
+        passed=_passed(captures),
+        gpus=tuple(_gpus(event) for event in events if event.kind == "gpus"),
     )
 
 
@@ -108,6 +141,20 @@ def has_counters(event: Event) -> bool:
 
 def _is_reading(event: Event, of: str) -> bool:
     return event.kind == "metrics" and event.activity.startswith(of)
+
+
+def _passed(
+    captures: Sequence[Capture],
+) -> dict[str, tuple[tuple[PacketConnection, Turn], ...]]:
+    found: dict[str, dict[tuple[int, str, int, int], tuple[PacketConnection, Turn]]] = {}
+    for capture in captures:
+        for connection in capture.connections:
+            for turn in connection.turns:
+                place = (connection.client_port, connection.server, connection.server_port)
+                for own in turn.ids:
+                    key = (*place, turn.begun_ns)
+                    found.setdefault(own, {})[key] = (connection, turn)
+    return {own: tuple(places.values()) for own, places in found.items()}
 
 
 def _page(event: Event) -> PageSample:
@@ -137,6 +184,25 @@ def _lines(event: Event) -> list[LogLine]:
 def _engines_said(event: Event) -> list[EngineSaid]:
     read = [engine_line_from_json(object_of(value)) for value in _items(event.data.get("engine"))]
     return [EngineSaid(str(event.data["hop"]), line, event.at_ns) for line in read]
+
+
+def _gpus(event: Event) -> GpuSample:
+    kernel = [object_of(value) for value in _items(event.data.get("kernel"))]
+    return GpuSample(
+        at_ns=event.at_ns,
+        gpus=tuple(gpu_from_json(object_of(v)) for v in _items(event.data.get("gpus"))),
+        error=text_at(event.data, "error"),
+        kernel=tuple(
+            KernelSign(
+                text_at(said, "word") or "",
+                count_at(said, "code") or 0,
+                text_at(said, "bus"),
+                event.at_ns - (number_at(said, "age_s") or 0.0) * NS_PER_S,
+            )
+            for said in kernel
+        ),
+        kernel_unread=text_at(event.data, "kernel_unread"),
+    )
 
 
 def _stamp(entry: LogEntry, wall_s: float | None, at_ns: int) -> float | None:

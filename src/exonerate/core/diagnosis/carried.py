@@ -11,10 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from urllib.parse import urlsplit
 
 from exonerate.core.deployment.model import Deployment, Hop
-from exonerate.core.deployment.topology import before, hop_named, is_engine, next_hops
+from exonerate.core.deployment.topology import (
+    before,
+    hop_named,
+    hop_port,
+    is_engine,
+    next_hops,
+    probeable,
+)
 from exonerate.core.diagnosis.facts import Facts, Round, Session, SocketSample
 from exonerate.core.diagnosis.suspect import Observation
 from exonerate.core.instant import NS_PER_S, seconds_between
@@ -73,7 +79,33 @@ def passage(
             return found
     if own is not None and None not in nexts:
         return own
-    return Passage("no") if nexts and None not in nexts else None
+    if not nexts or None in nexts or not _ways_end_here(facts, hop, deployment):
+        return None
+    return Passage("no")
+
+
+def _ways_end_here(facts: Facts, hop: Hop, deployment: Deployment) -> bool:
+    """Whether a connection from the hop to a next one would show among the sockets of this host.
+
+    It has an end here: the hop's, or that of every next hop. Elsewhere no socket is no absence.
+    """
+    nexts = next_hops(deployment, hop.name)
+    return _is_here(facts, hop) or all(_is_here(facts, other) for other in nexts)
+
+
+def _is_here(facts: Facts, hop: Hop) -> bool:
+    """Whether this host showed the hop's own end of a connection; of ours, where we made any."""
+    ours = facts.own_ports if probeable(hop) else None
+    samples = (s for (_, name), seen in facts.sockets.items() if name == hop.name for s in seen)
+    # Readings in which nothing had changed share their rows.
+    different = {id(sample.rows): sample.rows or () for sample in samples}
+    return any(
+        row["local_port"] == hop_port(hop)
+        and not row.get("up")
+        and (ours is None or number_of(row["peer_port"]) in ours)
+        for rows in different.values()
+        for row in rows
+    )
 
 
 def _proven(
@@ -346,12 +378,6 @@ def _held_in_round(facts: Facts, scene: str, round_: Round, hop: Hop) -> str | N
         for sample in during
     ]
     return "yes" if len({value for value in carried if value > 0}) >= 2 else "no"
-
-
-def hop_port(hop: Hop) -> int:
-    """The port at which a hop listens."""
-    parts = urlsplit(hop.url)
-    return parts.port or (443 if parts.scheme == "https" else 80)
 
 
 def number_of(value: object) -> int:

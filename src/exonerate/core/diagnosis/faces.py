@@ -1,7 +1,7 @@
-"""The upstream face of a hop, by whatever showed it: a tap, the sockets, its log, its counters.
+"""The upstream face of a hop, by whatever showed it: a tap, sockets, packets, its log, counters.
 
-A tap and the sockets see bytes; a log and counters are the hop's own word, and are asked where
-neither is there.
+A tap, sockets and packets see bytes; a log and counters are the hop's own word, and are asked where
+none of those is there.
 """
 
 from __future__ import annotations
@@ -10,11 +10,12 @@ from collections.abc import Sequence
 
 from exonerate.core.deployment.model import Deployment, Hop
 from exonerate.core.diagnosis.between import broke_off_at_tap, tapped_passage
+from exonerate.core.diagnosis.captured import SOURCE, broke_off_in_packets, captured_passage
 from exonerate.core.diagnosis.carried import Passage, passage, upstream_in_sight
 from exonerate.core.diagnosis.counted import counted_passage
 from exonerate.core.diagnosis.facts import Facts, Round, Session
 from exonerate.core.diagnosis.leaving import surplus
-from exonerate.core.diagnosis.logged import BY_ITS, ended_by_next, logged_passage
+from exonerate.core.diagnosis.logged import BY, by_source, ended_by_next, logged_passage
 from exonerate.core.diagnosis.suspect import Observation
 
 UPSTREAM = ("request-left", "answer-held", "upstream-face")
@@ -25,9 +26,12 @@ def passage_of(
     facts: Facts, session: Session, round_: Round, hop: Hop, deployment: Deployment
 ) -> Passage | None:
     """What became of one request of a session at a hop; None if nothing showed it."""
+    captured = captured_passage(facts, round_, hop, deployment)
     return (
         tapped_passage(facts, round_, hop, deployment)
+        or (captured if captured is not None and captured.left != "no" else None)
         or passage(facts, session, round_, hop, deployment)
+        or captured
         or logged_passage(facts, session, round_, hop, deployment)
         or counted_passage(facts, round_, hop, deployment)
     )
@@ -41,18 +45,24 @@ def upstream_face(
     `elsewhere`: all that was seen to leave it went to addresses that are no hop here, so that
     somebody whom nobody named stands behind it.
     """
-    seen, elsewhere = False, 0
+    seen, elsewhere, kept = False, 0, list[Passage]()
     for session in through:
         for round_ in session.rounds:
             found = passage_of(facts, session, round_, hop, deployment)
+            if found is not None and found.source == SOURCE and round_.outcome == "ok":
+                # That others passed says nothing of one which may be lost before it comes here.
+                continue
             if found is not None and found.left != "no" and not found.elsewhere:
-                return Observation(hop.name, "upstream-face", "seen", 1, 1)
-            elsewhere += found is not None and bool(found.elsewhere)
-            seen = seen or found is not None
+                return by_source(Observation(hop.name, "upstream-face", "seen", 1, 1), [found])
+            if found is not None:
+                elsewhere += bool(found.elsewhere)
+                kept.append(found)
             seen = seen or upstream_in_sight(facts, session, round_, hop, deployment)
     if elsewhere:
         return Observation(hop.name, "upstream-face", "elsewhere", elsewhere, elsewhere)
-    return Observation(hop.name, "upstream-face", "seen", 1, 1) if seen else None
+    if not seen and not kept:
+        return None
+    return by_source(Observation(hop.name, "upstream-face", "seen", 1, 1), [] if seen else kept)
 
 
 def own_upstream_side(facts: Facts, hop: Hop, seen: Sequence[Observation]) -> bool:
@@ -68,7 +78,7 @@ def own_upstream_side(facts: Facts, hop: Hop, seen: Sequence[Observation]) -> bo
         if name == hop.name
         for sample in samples
     )
-    otherwise = any(o.text.startswith(BY_ITS) for o in told) or bool(facts.beside.tapped)
+    otherwise = any(o.text.startswith(BY) for o in told) or bool(facts.beside.tapped)
     return bool(told) and (process or otherwise)
 
 
@@ -97,6 +107,10 @@ def request_copies(
 def blames_next(
     facts: Facts, session: Session, round_: Round, hop: Hop, deployment: Deployment
 ) -> bool:
-    """Whether the hop's log, or a tap behind it, shows that the next hop broke it off."""
+    """Whether the hop's log, a tap behind it or packets show that the next hop broke it off."""
     by_log = ended_by_next(facts, session, round_, hop)
-    return by_log or broke_off_at_tap(facts, round_, hop, deployment)
+    return (
+        by_log
+        or broke_off_at_tap(facts, round_, hop, deployment)
+        or broke_off_in_packets(facts, round_, hop, deployment)
+    )

@@ -29,7 +29,7 @@ from functools import partial
 from exonerate.core.case.records import Record
 from exonerate.core.case.verdict import Verdict
 from exonerate.core.deployment.codec import deployment_from_json
-from exonerate.core.deployment.topology import entry_hop, is_engine
+from exonerate.core.deployment.topology import entry_hop
 from exonerate.core.diagnosis import beats
 from exonerate.core.diagnosis.answer import locate_answer
 from exonerate.core.diagnosis.aside import FRESH
@@ -39,22 +39,20 @@ from exonerate.core.diagnosis.axes.registry import AXES
 from exonerate.core.diagnosis.axes.scenes import axis_scene
 from exonerate.core.diagnosis.axes.walks import WALKS_MAX, repeats_in_walks
 from exonerate.core.diagnosis.catalogue.plugged import NOTHING_PLUGGED, PluggedClasses
+from exonerate.core.diagnosis.conviction import (
+    CONTENT_TIMES_MIN,
+    CONVICTION,
+    certain,
+    convicted,
+    scope_known,
+)
 from exonerate.core.diagnosis.engine_rules import (
-    copies_prove,
-    crowd_proves,
     crowd_scene,
     edge_scene,
-    moments_prove,
-    pair_proves,
-    queue_proves,
-    stranger_behind,
 )
 from exonerate.core.diagnosis.facts import Facts
 from exonerate.core.diagnosis.flips import (
     FLIPS_MIN,
-    axis_flips,
-    bypass_flips,
-    scenes_with_symptom,
 )
 from exonerate.core.diagnosis.inquiries import (
     next_shape,
@@ -63,7 +61,6 @@ from exonerate.core.diagnosis.inquiries import (
 from exonerate.core.diagnosis.judgement import Judgement, judge
 from exonerate.core.diagnosis.observables import victim_sessions
 from exonerate.core.diagnosis.pacing import copy_lasts_s
-from exonerate.core.diagnosis.posterior import Rating
 from exonerate.core.diagnosis.proving import proving_scene
 from exonerate.core.diagnosis.remaining import (
     FAULTS_MAX,
@@ -72,35 +69,32 @@ from exonerate.core.diagnosis.remaining import (
     unexplained,
     without,
 )
-from exonerate.core.diagnosis.situations import operator_problem, restart_shown
+from exonerate.core.diagnosis.situations import operator_problem
 from exonerate.core.diagnosis.special_scenes import (
     ABORT_BRIEF_S,
     ABORT_S,
     abort_scene,
     content_scene,
 )
+from exonerate.core.diagnosis.surroundings import watching_packets
 from exonerate.core.diagnosis.unasked import (
     EXPLANATION_TIMES_MIN,
     abort_wanted,
     nothing_to_leave,
-    unasked,
 )
 from exonerate.core.diagnosis.vocabulary import ANSWERED
 from exonerate.core.json_types import JsonObject
 from exonerate.core.scene import Scene
 
 RULES = "locate/3"
-CONVICTION = 0.95
 CLEAN_SESSIONS_MIN = 3
 EXPLAINED_BY = {
     "benign-nondeterminism": ("load-text",),
     "host-starved": ("control", "processor-wait", "starved-path"),
 }
-CONTENT_TIMES_MIN = 6
 CONTENT_QUESTION = ("healthy", "stale-reuse", "benign-nondeterminism", "corruption")
 NO_TEXT = ("hang", "slow")
 """Complaints that have nothing to do with what an answer says."""
-NEXT_TO_NOTHING = 0.002
 KEPT = (
     frozenset({("through", "hang"), ("request-left", "no"), ("beyond-meanwhile", "ok")}),
     frozenset({("through", "burst"), ("answer-held", "yes")}),
@@ -120,6 +114,7 @@ def decide(records: Sequence[Record], plugged: PluggedClasses = NOTHING_PLUGGED)
     deployment = deployment_from_json(start["deployment"])  # type: ignore[arg-type]  # written so
     seed, budget_s = int(str(start["seed"])), float(str(start["budget_s"]))
     gentle = bool(dict(start["options"]).get("gentle"))  # type: ignore[arg-type]  # an object
+    packets = bool(dict(start["options"]).get("packets"))  # type: ignore[arg-type]  # an object
     judgement = judge(records, deployment, plugged.classes)
     rules = plugged.rules(RULES)
     problem = operator_problem(judgement.facts, deployment)
@@ -136,7 +131,7 @@ def decide(records: Sequence[Record], plugged: PluggedClasses = NOTHING_PLUGGED)
     if scene is None and found:
         scene = _refinement(found[0], left_s, seed=seed, gentle=gentle)
     if scene is not None:
-        return scene
+        return watching_packets(scene, deployment) if packets else scene
     outcome = "fault" if found else _outcome(judgement, gentle=gentle) or "insufficient_evidence"
     return Verdict(job="locate", rules=rules, answer=locate_answer(judgement, outcome, found))
 
@@ -175,30 +170,39 @@ def _next_scene(judgement: Judgement, left_s: float, *, seed: int, gentle: bool)
         return None
     content = _content_wanted(judgement)
     crowd = crowd_scene(judgement, seed, gentle=gentle)
-    if crowd is not None and not (content and _certain(judgement)):
+    if crowd is not None and not (content and certain(judgement)):
         return crowd
     if content:
         return content_scene(deployment, number, seed, brief=judgement.top_is("healthy"))
-    kept_up = (
-        None if gentle or not _clocked(judgement) else beats.beats_scene(judgement, left_s, seed)
+    return _telling_scene(judgement, left_s, seed=seed, gentle=gentle) or _copy(
+        judgement, seed=seed, gentle=gentle
     )
-    if kept_up is not None:
-        return kept_up
+
+
+def _telling_scene(judgement: Judgement, left_s: float, *, seed: int, gentle: bool) -> Scene | None:
+    """What tells more in its time than one more copy of the victim, where there is such a thing."""
+    if _clocked(judgement) and not gentle:
+        kept_up = beats.beats_scene(judgement, left_s, seed)
+        if kept_up is not None:
+            return kept_up
     inquiry = next_inquiry(judgement, left_s, gentle=gentle)
     if inquiry is not None:
-        return axis_scene(deployment, facts, inquiry, seed, gentle=gentle)
-    proof = _repeating_walk(judgement, left_s, seed=seed, gentle=gentle) or _proving(
-        judgement, left_s, seed=seed, gentle=gentle
-    )
-    if proof is not None:
-        return proof
+        return axis_scene(judgement.deployment, judgement.facts, inquiry, seed, gentle=gentle)
+    walk = _repeating_walk(judgement, left_s, seed=seed, gentle=gentle)
+    return walk or _proving(judgement, left_s, seed=seed, gentle=gentle)
+
+
+def _copy(judgement: Judgement, *, seed: int, gentle: bool) -> Scene:
+    """The victim's session once more, as it tells most."""
     fresh_at, clocked = _fresh_session_at(judgement), _clocked(judgement)
-    shape = next_shape(facts, deployment, fresh_at, gentle=gentle, clocked=clocked)
-    return victim_scene(deployment, shape, seed)
+    shape = next_shape(
+        judgement.facts, judgement.deployment, fresh_at, gentle=gentle, clocked=clocked
+    )
+    return victim_scene(judgement.deployment, shape, seed)
 
 
 def _proving(judgement: Judgement, left_s: float, *, seed: int, gentle: bool) -> Scene | None:
-    if not _certain(judgement):
+    if not certain(judgement):
         return None
     return proving_scene(judgement, left_s, seed=seed, gentle=gentle)
 
@@ -212,7 +216,7 @@ def _repeating_walk(
     and says so of one that does not.
     """
     through, past = judgement.observed("through"), judgement.observed("beyond")
-    if through is None or past is None or not _certain(judgement) or not _scope_known(judgement):
+    if through is None or past is None or not certain(judgement) or not scope_known(judgement):
         return None
     again = repeats_in_walks(judgement.facts, judgement.top.suspect.hop)
     if through.times < through.tries or past.value not in ANSWERED or again < _walks(judgement):
@@ -257,7 +261,7 @@ def _outcome(judgement: Judgement, *, gentle: bool) -> str | None:
             return None
         times = judgement.times("engine-meanwhile")
         return "no_fault" if times >= EXPLANATION_TIMES_MIN else None
-    return "fault" if _convicted(judgement) else None
+    return "fault" if convicted(judgement) else None
 
 
 def _kept_by_a_box(judgement: Judgement) -> bool:
@@ -276,81 +280,11 @@ def _kept_by_a_box(judgement: Judgement) -> bool:
     )
 
 
-def _certain(judgement: Judgement) -> bool:
-    """Whether no other suspect is left, and nothing speaks against this one."""
-    top, suspect_class = judgement.top, judgement.top.suspect.suspect_class
-    either = suspect_class.needs_one_of
-    seen = all(judgement.observed(name) is not None for name in suspect_class.needs)
-    seen_one = not either or any(judgement.observed(name) is not None for name in either)
-    return judgement.believed >= CONVICTION and not top.contradicted_by and seen and seen_one
-
-
-def _convicted(judgement: Judgement) -> bool:
-    top = judgement.top
-    if not _certain(judgement) or stranger_behind(judgement):
-        return False
-    if judgement.top_is("engine-restart") and not restart_shown(
-        judgement.facts, judgement.deployment, top.suspect.hop
-    ):
-        return False
-    rivals = [
-        rating
-        for rating in judgement.ratings[1:]
-        if rating.suspect.suspect_class.prior >= top.suspect.suspect_class.prior
-        and rating.suspect.id != top.suspect.id
-    ]
-    if judgement.top_is("stale-reuse"):
-        # The path is sound by itself; what flips is the idle time, seen on both sides of it.
-        return judgement.times("closed-while-idle") >= FLIPS_MIN
-    if not all(_ruled_out(rival) for rival in rivals):
-        return False
-    if unasked(judgement):
-        return False
-    if judgement.top_is("slow-connect"):
-        # Name servers and kernels were waited for; no hop had been asked anything yet.
-        return judgement.times("connecting") >= FLIPS_MIN
-    if _proven_otherwise(judgement):
-        return True
-    return scenes_with_symptom(judgement) >= 2 and _repeated(judgement)
-
-
-def _proven_otherwise(judgement: Judgement) -> bool:
-    """Whether another intervention than the bypass of the hop has flipped the symptom."""
-    if judgement.top_is("corruption") and judgement.times("same-text") >= CONTENT_TIMES_MIN:
-        return True
-    proofs = (crowd_proves, pair_proves, queue_proves, copies_prove, moments_prove)
-    return any(proof(judgement) for proof in proofs)
-
-
-def _repeated(judgement: Judgement) -> bool:
-    """The symptom often enough, and its flips where the suspect can be bypassed."""
-    top = judgement.top.suspect
-    if is_engine(next(h for h in judgement.deployment.hops if h.name == top.hop)):
-        return judgement.times("through") >= FLIPS_MIN
-    flips = bypass_flips(judgement) or axis_flips(judgement)
-    return flips and _scope_known(judgement)
-
-
-def _ruled_out(rival: Rating) -> bool:
-    """Contradicted by something seen twice, or left with next to no belief."""
-    contradicted = any(o.times >= 2 for o in rival.contradicted_by)
-    return contradicted or rival.posterior < NEXT_TO_NOTHING
-
-
 def _copies(facts: Facts) -> int:
     """How many scenes there were, but for those that varied something."""
     return sum(
         not scene.id.startswith(("axis-", "walk-", "step-", "beats-")) for scene in facts.scenes
     )
-
-
-def _scope_known(judgement: Judgement) -> bool:
-    """A fault that depends on the connection is named only after many new ones were tried."""
-    suspect_class = judgement.top.suspect.suspect_class
-    # A clock does not ask how old a connection is.
-    if "fails-at" not in suspect_class.predicts or "period" in suspect_class.needs:
-        return True
-    return judgement.observed("fresh-session") is not None
 
 
 def _clean_enough(judgement: Judgement) -> bool:

@@ -18,7 +18,7 @@ from exonerate.core.diagnosis.logs.entry import LogEntry, port_of
 from exonerate.core.diagnosis.logs.matching import line_about
 from exonerate.core.diagnosis.suspect import Observation
 
-BY_ITS = "by its "
+BY = "by "
 """How the text of an observation begins that other things than sockets showed."""
 
 
@@ -52,7 +52,10 @@ def by_source(observation: Observation | None, passages: Sequence[Passage]) -> O
     sources = sorted({p.source for p in passages} - {"sockets"})
     if observation is None or not sources:
         return observation
-    return replace(observation, text=f"{BY_ITS}{' and '.join(sources)}")
+    named = [
+        "packets on this host" if source == "packets" else f"its {source}" for source in sources
+    ]
+    return replace(observation, text=f"{BY}{' and '.join(named)}")
 
 
 def ended_by_next(facts: Facts, session: Session, round_: Round, hop: Hop) -> bool:

@@ -12,6 +12,7 @@ from exonerate.core.deployment.topology import before, beyond, is_engine, probea
 from exonerate.core.diagnosis.aborts import aborts
 from exonerate.core.diagnosis.aside import fresh_session, meanwhile, small_meanwhile
 from exonerate.core.diagnosis.between import held_at_tap
+from exonerate.core.diagnosis.captured import held_in_packets, onward_in_packets
 from exonerate.core.diagnosis.carried import (
     answer_held,
     copies_at_engines,
@@ -43,9 +44,10 @@ from exonerate.core.diagnosis.faces import (
     upstream_face,
 )
 from exonerate.core.diagnosis.facts import Facts, Session
+from exonerate.core.diagnosis.gpus import gpu_failed, gpu_slowed
 from exonerate.core.diagnosis.leaving import leaving, surplus, without_borrowed_copies
 from exonerate.core.diagnosis.logged import by_source
-from exonerate.core.diagnosis.meanwhile import engine_state, legs
+from exonerate.core.diagnosis.meanwhile import engine_states, legs
 from exonerate.core.diagnosis.situations import deep_health, engine_health
 from exonerate.core.diagnosis.speakers import spoken_by
 from exonerate.core.diagnosis.stepping import steps
@@ -130,7 +132,7 @@ def _of_hop(hop: Hop, facts: Facts, deployment: Deployment) -> list[Observation]
 
 
 def _of_engine(hop: Hop, facts: Facts, through: Sequence[Session]) -> list[Observation | None]:
-    """What its process, its counters to the end of waits, and its own log say of an engine."""
+    """What its process, its counters, its own log and its host's GPUs say of an engine."""
     if not is_engine(hop):
         return []
     return [
@@ -138,6 +140,8 @@ def _of_engine(hop: Hop, facts: Facts, through: Sequence[Session]) -> list[Obser
         steps(hop, facts, through),
         watchdog(hop, facts, through),
         engine_said(hop, facts),
+        gpu_failed(hop, facts),
+        gpu_slowed(hop, facts, through),
     ]
 
 
@@ -167,9 +171,9 @@ def _while_waiting(
     states = [
         state
         for (session, _), passed in zip(looks, found, strict=True)
-        if (state := engine_state(facts, session, engines)) is not None
+        for state in engine_states(facts, session, engines)
         # What an engine does for others says nothing of a request that never set out for it.
-        and (passed is None or passed.left != "no" or state in ("idle", "stuck"))
+        if passed is None or passed.left != "no" or state in ("idle", "stuck")
     ]
     gone = [p for p in passages if p.left != "no"]
     entered = [s for s in waiting if s.hop == hop.name]
@@ -202,7 +206,10 @@ def _of_the_way(
     own = [delivered(facts, s) for s in failed if s.hop == hop.name]
     passing = [] if is_engine(hop) else failed
     lost = [answer_lost(facts, s, deployment) for s in failed if s.hop == hop.name]
-    onward = [onward_delivered(facts, s, hop, deployment) for s in passing]
+    onward = [
+        onward_delivered(facts, s, hop, deployment) or onward_in_packets(facts, s, hop, deployment)
+        for s in passing
+    ]
     pools = [pool_state(facts, s, hop, deployment) for s in passing]
     return [
         _tally(hop.name, "delivered", [value for value in own if value]),
@@ -312,7 +319,9 @@ def _answer_held(
 ) -> Observation | None:
     bursts = [s for s in sessions if s.failed is None]
     seen = [
-        answer_held(facts, session, hop, deployment) or held_at_tap(facts, session, hop, deployment)
+        answer_held(facts, session, hop, deployment)
+        or held_at_tap(facts, session, hop, deployment)
+        or held_in_packets(facts, session, hop, deployment)
         for session in bursts
     ]
     return _tally(hop.name, "answer-held", [value for value in seen if value])

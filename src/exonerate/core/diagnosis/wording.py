@@ -17,9 +17,11 @@ from exonerate.core.diagnosis.axes.covered import unvaried
 from exonerate.core.diagnosis.axes.registry import axis_of
 from exonerate.core.diagnosis.axes.walks import repeats_in_walks
 from exonerate.core.diagnosis.between import unused_taps
+from exonerate.core.diagnosis.captured import missed_packets
 from exonerate.core.diagnosis.details import settings_of
 from exonerate.core.diagnosis.faces import own_upstream_side
 from exonerate.core.diagnosis.facts import Facts, no_common_language
+from exonerate.core.diagnosis.gpus import unseen_gpus
 from exonerate.core.diagnosis.judgement import Judgement
 from exonerate.core.diagnosis.logged import unread_logs
 from exonerate.core.diagnosis.observables import victim_sessions
@@ -73,6 +75,8 @@ _TEXTS: Mapping[tuple[str, str], str] = {
     ("request-left", "yes"): "{hop} sent the request on and nothing came back",
     ("request-left", "answered"): "{hop} sent the request on and an answer came back to it",
     ("steps", "go-on"): "{hop} still made steps, for whomever, when rounds were given up",
+    ("gpu-failed", "yes"): "a GPU of the host of {hop} failed",
+    ("gpu-slowed", "yes"): "a GPU of the host of {hop} was slowed down while rounds waited",
     ("watchdog", "spoke"): "the watchdog of {hop} said that its scheduler stood still meanwhile",
     ("watchdog", "silent"): "the watchdog of {hop} is on and stayed silent",
     ("engine-said", "gpu-error"): "{hop} wrote of an error of its GPU",
@@ -250,12 +254,12 @@ def not_examined(facts: Facts, deployment: Deployment) -> list[str]:
     )
     blind = {hop for (_, hop), seen in facts.sockets.items() if any(s.rows is None for s in seen)}
     missing.extend(f"sockets towards `{name}`: not permitted here" for name in sorted(blind))
+    missing.extend(missed_packets(facts))
     missing.extend(unread_logs(facts))
     missing.extend(unheard_watchdogs(facts, deployment))
     missing.extend(unused_taps(facts, deployment))
     missing.extend(not_seen(facts, deployment))
-    if any(is_engine(hop) for hop in deployment.hops):
-        missing.append("the health of the engine's GPUs (NVML, Xid messages of the kernel)")
+    missing.extend(unseen_gpus(facts, deployment))
     missing.append("the client program itself: its own requests were imitated, not recorded")
     missing.extend(unvaried(facts))
     return missing

@@ -24,7 +24,8 @@ from exonerate.core.instant import NS_PER_S
 U16_MAX = 0xFFFF
 U32_MAX = 0xFFFFFFFF
 _LANE_BITS, _LANE_BYTES = 64, 8
-_BIAS = 1 << 62
+_BIAS_BIT = 62
+_BIAS = 1 << _BIAS_BIT
 _BIAS_HIGH_WORD = (_BIAS >> 32).to_bytes(4, "little")
 
 _SOON_NS = 1 << 25
@@ -120,7 +121,7 @@ class ReadTimes:
     def spans_of_neighbours_ns(self, reads: range) -> list[int]:
         """The same for reads that follow one another."""
         found = self._spans_in_lanes(reads) if reads.start else None
-        return self.spans_ns(reads) if found is None else found
+        return self.spans_ns(reads) if found is None else found.tolist()
 
     def gaps_ns(self, read_of_event: Sequence[int], begun_ns: int) -> array[int]:
         """From each event to the next, given the read that brought it; first from `begun_ns`."""
@@ -135,28 +136,29 @@ class ReadTimes:
     def lateness_us(self) -> tuple[array[int], int]:
         """For each read how long after its stamp it was read, 65535 being "or more".
 
-        Also the most of them, where 16 bits do not hold it, else 0.
+        Also the most of them, where 16 bits do not hold it, else 0. Bytes that came while the loop
+        was already reading are not late.
         """
         number = self.number
-        bias = _in_each(_BIAS, number)
         read_at = _lanes(self._wakes[1::2]) + self._offset_ns * _in_each(1, number)
-        late_ns = (read_at + bias - self._wall) ^ bias
+        late_ns = _or_nothing(read_at + _in_each(_BIAS, number) - self._wall, number)
         if late_ns & _in_each(_NOT_SOON, number):
             return self._lateness_one_by_one()
         # The quotient is moved to the upper half of its lane, where it has 16 bits to itself.
         quotients = late_ns * _PER_1000 >> (_PER_1000_SHIFT - 32)
         return array("H", quotients.to_bytes(_LANE_BYTES * number, "little"))[2::4], 0
 
-    def _spans_in_lanes(self, reads: range) -> list[int] | None:
-        """Each the smaller of two gaps; None where one is out of bounds."""
+    def _spans_in_lanes(self, reads: range) -> array[int] | None:
+        """Since the later of two moments; None where one of these spans is out of bounds."""
         number = len(reads)
         all_bits = (1 << _LANE_BITS * number) - 1
-        biased = (self._wall >> _LANE_BITS * reads.start & all_bits) + _in_each(_BIAS, number)
+        bias = _in_each(_BIAS, number)
+        stamps = self._wall >> _LANE_BITS * reads.start & all_bits
         before = self._wall >> _LANE_BITS * (reads.start - 1) & all_bits
         polled = _lanes(self._wakes[2 * reads.start : 2 * reads.stop : 2])
-        since = _within(biased - before, number)
-        empty = _within(biased - polled - self._offset_ns * _in_each(1, number), number)
-        return None if since is None or empty is None else list(map(min, since, empty))
+        polled += self._offset_ns * _in_each(1, number)
+        later = before + _or_nothing(polled + bias - before, number)
+        return _within(_or_nothing(stamps + bias - later, number) + bias, number)
 
     def _gaps_of_neighbours(self, reads: range, begun_ns: int) -> array[int] | None:
         """The gaps of events that came with a read each; None where one is out of bounds."""
@@ -167,7 +169,6 @@ class ReadTimes:
         return _within(stamps + _in_each(_BIAS, number) - before, number)
 
     def _lateness_one_by_one(self) -> tuple[array[int], int]:
-        # Bytes that came while the loop was already reading are not late.
         late_us = [
             (read_ns + self._offset_ns - stamp) // 1000
             for read_ns, stamp in zip(self._wakes[1::2], self._wall_ns(), strict=True)
@@ -195,6 +196,12 @@ def _within(biased: int, number: int) -> array[int] | None:
     """The lanes without their bias, each in 32 bits; None where one is not in these bounds."""
     words = array("I", biased.to_bytes(_LANE_BYTES * number, "little"))
     return words[::2] if words[1::2].tobytes() == _BIAS_HIGH_WORD * number else None
+
+
+def _or_nothing(biased: int, number: int) -> int:
+    """The lanes without their bias, and nothing in those that would be negative."""
+    positive = biased >> _BIAS_BIT & _in_each(1, number)
+    return biased & (positive << _BIAS_BIT) - positive
 
 
 def _lanes(numbers: array[int]) -> int:

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import click
 
+from exonerate.adapters.packet_capture import StandingCapture
+from exonerate.adapters.player import Performer
 from exonerate.adapters.plugins import plugged_suspects
 from exonerate.adapters.standing_tap import StandingTaps
 from exonerate.compose import (
@@ -21,9 +23,10 @@ from exonerate.compose import (
 from exonerate.core.case.answers import objects_in
 from exonerate.core.deployment.model import Deployment
 from exonerate.core.json_types import JsonObject
-from exonerate.core.scene import Tap
+from exonerate.core.scene import Activity, Tap, WatchPackets
 from exonerate.errors import ExonerateError
 from exonerate.frontends.cli import exit_status
+from exonerate.frontends.cli.capturing import capture_of
 from exonerate.frontends.cli.case_options import CaseOptions, case_options, case_to_write
 from exonerate.frontends.cli.duration import Duration
 from exonerate.frontends.cli.interrupts import run_async
@@ -62,6 +65,7 @@ class _Options:
     symptom: str | None
     gentle: bool
     as_json: bool
+    packets: bool
 
 
 @click.command(
@@ -80,6 +84,7 @@ class _Options:
 @click.option("--budget", type=Duration(), default="60s", show_default=True, help="Time to spend.")
 @click.option("--seed", type=int, help="Seed of prompts and order; random when left out.")
 @click.option("--gentle", is_flag=True, help="While a round waits, ask at its own hop only.")
+@click.option("--packets", is_flag=True, help="Watch packets between the hops as well; needs root.")
 @click.option("--dry-run", is_flag=True, help="Say what would be sent, and send nothing.")
 @program_options
 @click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON.")
@@ -91,6 +96,7 @@ def command(
     budget: float,
     seed: int | None,
     gentle: bool,
+    packets: bool,
     dry_run: bool,
     victim: VictimOptions,
     as_json: bool,
@@ -108,7 +114,7 @@ def command(
         return exit_status.DONE
     check_locatable(deployment)
     check_victim(deployment)
-    options = _Options(chosen, budget, symptom, gentle, as_json)
+    options = _Options(chosen, budget, symptom, gentle, as_json, packets)
     answer = _run(deployment, where, options, victim)
     standing = _standing(deployment, where)
     if as_json:
@@ -133,17 +139,29 @@ def _run(
     deployment: Deployment, where: CaseOptions, options: _Options, victim: VictimOptions
 ) -> JsonObject:
     if victim.program is not None:
-        asked = Asked(options.seed, options.budget_s, options.symptom, options.gentle)
+        asked = Asked(
+            options.seed, options.budget_s, options.symptom, options.gentle, options.packets
+        )
         return run_observed(deployment, where, victim, asked, quiet=options.as_json)
-    with standing_taps(deployment) as taps:
-        return _located(deployment, where, options, taps)
+    with (
+        standing_taps(deployment) as taps,
+        capture_of(deployment, wanted=options.packets) as capture,
+    ):
+        return _located(deployment, where, options, taps, capture)
 
 
 def _located(
-    deployment: Deployment, where: CaseOptions, options: _Options, taps: StandingTaps
+    deployment: Deployment,
+    where: CaseOptions,
+    options: _Options,
+    taps: StandingTaps,
+    capture: StandingCapture | None,
 ) -> JsonObject:
     place = ledger_place(where.ledger, where.config)
-    workbench = build_workbench(deployment, place, more={Tap: taps})
+    more: dict[type[Activity], Performer] = {Tap: taps}
+    if capture is not None:
+        more[WatchPackets] = capture
+    workbench = build_workbench(deployment, place, more=more)
     book = CaseBook(workbench.ledger, workbench.redactor)
     case = case_to_write(
         where,
@@ -160,6 +178,7 @@ def _located(
         budget_s=options.budget_s,
         symptom=options.symptom or case.symptom,
         gentle=options.gentle,
+        packets=options.packets,
         plugged=plugged_suspects(),
     )
     try:
@@ -171,7 +190,7 @@ def _located(
             redactor=workbench.redactor,
             progress=progress,
         )
-        return run_async(taps.during(run))
+        return run_async(taps.during(run if capture is None else capture.during(run)))
     finally:
         progress.done()
 

@@ -18,6 +18,7 @@ from exonerate.core.case.records import Record
 from exonerate.core.deployment.model import Deployment
 from exonerate.core.json_types import JsonObject
 from exonerate.errors import ExonerateError
+from exonerate.frontends.cli.capturing import capture_of
 from exonerate.frontends.cli.case_options import CaseOptions, case_to_write
 from exonerate.frontends.cli.duration import Duration
 from exonerate.frontends.cli.interrupts import run_async
@@ -73,6 +74,7 @@ class Asked:
     budget_s: float
     symptom: str | None
     gentle: bool
+    packets: bool = False
 
 
 def program_options(command: Command) -> Command:
@@ -134,7 +136,12 @@ def run_observed(
     place = ledger_place(where.ledger, where.config)
     progress = ProgressLine(quiet=quiet)
     try:
-        with observatory(deployment, place, program, stdout_to_stderr=quiet) as watching:
+        with (
+            capture_of(deployment, wanted=asked.packets) as capture,
+            observatory(
+                deployment, place, program, stdout_to_stderr=quiet, capture=capture
+            ) as watching,
+        ):
             workbench = watching.workbench
             book = CaseBook(workbench.ledger, workbench.redactor)
             title = f"what {Path(program[0]).name} and {deployment.name} do to each other"
@@ -151,6 +158,7 @@ def run_observed(
                 program=Path(program[0]).name,
                 symptom=asked.symptom,
                 gentle=asked.gentle,
+                packets=asked.packets,
             )
             job = observe(
                 deployment,
@@ -160,7 +168,9 @@ def run_observed(
                 redactor=workbench.redactor,
                 progress=progress,
             )
-            answer = run_async(watching.taps.during(job))
+            answer = run_async(
+                watching.taps.during(job if capture is None else capture.during(job))
+            )
             if victim.record is not None:
                 _write_recording(victim.record, workbench.ledger.records(run=request.run))
             return answer
