@@ -1,12 +1,12 @@
-"""What all tests share: property tests have no deadline, because a loaded machine is not a bug."""
+"""What all tests share: property tests are not timed, because a loaded machine is not a bug."""
 
 from __future__ import annotations
 
 import signal
 
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
-settings.register_profile("exonerate", deadline=None)
+settings.register_profile("exonerate", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("exonerate")
 
 

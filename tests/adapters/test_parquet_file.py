@@ -44,7 +44,10 @@ def back_and_forth(rows: list[dict[str, Json]], path: Path, *, events: bool) -> 
     return list(pyarrow.parquet.read_table(path).to_pylist())
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    max_examples=40,
+)
 @given(st.lists(records, max_size=5))
 def test_every_value_comes_back(tmp_path: Path, given_records: list[RequestRecord]) -> None:
     """Stamps to the nanosecond, what nobody said as null, events with their bounds."""

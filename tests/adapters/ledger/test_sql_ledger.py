@@ -130,7 +130,9 @@ secrets = st.text("abcdefghkmnpqrstuvwxyzABCDEFGH23456789", min_size=12, max_siz
 
 
 @settings(
-    max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
+    max_examples=15,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    deadline=None,
 )
 @given(secret=secrets)
 def test_secret_never_reaches_the_disk(ledger: SqlLedger, tmp_path: Path, secret: str) -> None:

@@ -81,7 +81,10 @@ lines = st.lists(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=100)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    max_examples=100,
+)
 @given(lines=lines)
 def test_any_records_fold(chain: Chain, lines: list[Any]) -> None:
     """No body, however odd or incomplete, stops a ledger from being read or its debt summed."""

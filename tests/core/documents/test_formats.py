@@ -115,7 +115,11 @@ def test_random_bytes_never_crash(name: str, content: bytes) -> None:
     survives(name, content)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.data_too_large])
+@settings(
+    max_examples=150,
+    deadline=None,
+    suppress_health_check=[HealthCheck.data_too_large, HealthCheck.too_slow],
+)
 @given(NAMES, st.data())
 def test_mutated_documents_never_crash(name: str, data: st.DataObject) -> None:
     """The founding document with pieces cut, doubled or replaced gives an answer."""

@@ -123,13 +123,27 @@ def measured(
     capsys: pytest.CaptureFixture[str], folder: Path, *arguments: str, pause_s: float = 0.002
 ) -> tuple[Any, Engine, Path]:
     """A run against a small engine: its JSON, the engine, the result file."""
+    for _ in range(20):
+        answer, engine, out = run_once(capsys, folder, *arguments, pause_s=pause_s)
+        if answer["valid"]:
+            return answer, engine, out
+        # The host stood still while the client had something to send; the file says so.
+        out.unlink()
+    raise AssertionError("the host stood still twenty times")
+
+
+def run_once(
+    capsys: pytest.CaptureFixture[str], folder: Path, *arguments: str, pause_s: float
+) -> tuple[Any, Engine, Path]:
+    """The same, also where the client could not keep up with what it was to send."""
     out = folder / "run.exbench"
     with running(pause_s=pause_s) as (url, engine):
         status, text, _ = invoke(
             capsys, url, "-m", "m", "--out", str(out), "--json", "-q", *arguments
         )
-    assert status == 0
-    return json.loads(text), engine, out
+    answer = json.loads(text)
+    assert (status, answer["invalid"]) in ((0, None), (2, "client-bound"))
+    return answer, engine, out
 
 
 def test_a_run_measures_each_load(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -155,7 +169,7 @@ def test_the_engines_counters_are_read_beside_the_load(
 
 def test_an_open_loop_keeps_its_rate(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """Requests go out at the asked rate, whether or not those before them are answered."""
-    answer, _, _ = measured(capsys, tmp_path, "--rate", "50", "--constant", "-n", "25", pause_s=0.2)
+    answer, _, _ = run_once(capsys, tmp_path, "--rate", "50", "--constant", "-n", "25", pause_s=0.2)
     (cell,) = answer["cells"]
     assert (cell["load"], cell["complete"]) == ("R50", 25)
     # An answer takes as long as fifty requests; one that comes late finds others due with it.

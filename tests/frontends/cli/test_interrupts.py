@@ -70,7 +70,9 @@ WORK_WITH_A_LONG_CLEAN_UP = """
             await asyncio.sleep(60)
         finally:
             say("cleaning up")
-            while not Path(sys.argv[1]).exists():
+            for _ in range(10_000):
+                if Path(sys.argv[1]).exists():
+                    break
                 await asyncio.sleep(0.01)
             say("cleaned up")
     run_async(work())
@@ -83,7 +85,9 @@ WORK_WITH_A_LONG_CLEAN_UP_SYNC = """
         time.sleep(60)
     finally:
         say("cleaning up")
-        while not Path(sys.argv[1]).exists():
+        for _ in range(10_000):
+            if Path(sys.argv[1]).exists():
+                break
             time.sleep(0.01)
         say("cleaned up")
 """

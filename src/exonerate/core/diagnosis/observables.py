@@ -44,6 +44,7 @@ from exonerate.core.diagnosis.faces import (
     upstream_face,
 )
 from exonerate.core.diagnosis.facts import Facts, Session
+from exonerate.core.diagnosis.gpus import gpu_failed, gpu_slowed
 from exonerate.core.diagnosis.leaving import leaving, surplus, without_borrowed_copies
 from exonerate.core.diagnosis.logged import by_source
 from exonerate.core.diagnosis.meanwhile import engine_states, legs
@@ -131,7 +132,7 @@ def _of_hop(hop: Hop, facts: Facts, deployment: Deployment) -> list[Observation]
 
 
 def _of_engine(hop: Hop, facts: Facts, through: Sequence[Session]) -> list[Observation | None]:
-    """What its process, its counters to the end of waits, and its own log say of an engine."""
+    """What its process, its counters, its own log and its host's GPUs say of an engine."""
     if not is_engine(hop):
         return []
     return [
@@ -139,6 +140,8 @@ def _of_engine(hop: Hop, facts: Facts, through: Sequence[Session]) -> list[Obser
         steps(hop, facts, through),
         watchdog(hop, facts, through),
         engine_said(hop, facts),
+        gpu_failed(hop, facts),
+        gpu_slowed(hop, facts, through),
     ]
 
 

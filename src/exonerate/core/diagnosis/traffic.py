@@ -163,7 +163,7 @@ def _beats(deployment: Deployment) -> Traffic:
         when="where a box seems to end answers by a clock: several are kept under way for a while",
         scenes_max=beats.SCENES_MAX,
         requests_max=2 * beats.ANSWERS_MAX,
-        in_flight_max=2 * beats.ANSWERS_MAX,
+        in_flight_max=beats.LASTS_MOST * (beats.AT_ONCE + beats.AT_ONCE_PAST) + 2,
         output_tokens_max=deployment.victim.max_tokens,
         left_out="all",
     )

@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from exonerate.core.deployment.model import Deployment
-from exonerate.core.deployment.topology import entry_hop, is_engine, probeable
+from exonerate.core.deployment.topology import (
+    entry_hop,
+    hop_named,
+    is_engine,
+    next_hops,
+    probeable,
+)
 from exonerate.core.diagnosis.axes.axis import Axis
 from exonerate.core.diagnosis.axes.covered import unvaried
 from exonerate.core.diagnosis.axes.registry import axis_of
@@ -13,7 +19,9 @@ from exonerate.core.diagnosis.axes.walks import repeats_in_walks
 from exonerate.core.diagnosis.between import unused_taps
 from exonerate.core.diagnosis.captured import missed_packets
 from exonerate.core.diagnosis.details import settings_of
+from exonerate.core.diagnosis.faces import own_upstream_side
 from exonerate.core.diagnosis.facts import Facts, no_common_language
+from exonerate.core.diagnosis.gpus import unseen_gpus
 from exonerate.core.diagnosis.judgement import Judgement
 from exonerate.core.diagnosis.logged import unread_logs
 from exonerate.core.diagnosis.observables import victim_sessions
@@ -66,6 +74,8 @@ _TEXTS: Mapping[tuple[str, str], str] = {
     ("request-left", "yes"): "{hop} sent the request on and nothing came back",
     ("request-left", "answered"): "{hop} sent the request on and an answer came back to it",
     ("steps", "go-on"): "{hop} still made steps, for whomever, when rounds were given up",
+    ("gpu-failed", "yes"): "a GPU of the host of {hop} failed",
+    ("gpu-slowed", "yes"): "a GPU of the host of {hop} was slowed down while rounds waited",
     ("watchdog", "spoke"): "the watchdog of {hop} said that its scheduler stood still meanwhile",
     ("watchdog", "silent"): "the watchdog of {hop} is on and stayed silent",
     ("engine-said", "gpu-error"): "{hop} wrote of an error of its GPU",
@@ -248,8 +258,7 @@ def not_examined(facts: Facts, deployment: Deployment) -> list[str]:
     missing.extend(unheard_watchdogs(facts, deployment))
     missing.extend(unused_taps(facts, deployment))
     missing.extend(not_seen(facts, deployment))
-    if any(is_engine(hop) for hop in deployment.hops):
-        missing.append("the health of the engine's GPUs (NVML, Xid messages of the kernel)")
+    missing.extend(unseen_gpus(facts, deployment))
     missing.append("the client program itself: its own requests were imitated, not recorded")
     missing.extend(unvaried(facts))
     return missing
@@ -344,9 +353,20 @@ def _fault_paragraph(judgement: Judgement, elapsed: str) -> str:
     if repeats_in_walks(judgement.facts, hop):
         seen += "; requests in a row failed in the same way in a walk, and not past the hop"
     return (
-        f"`{hop}` {suspect_class.mechanism} (`{suspect_class.slug}`). Seen: {seen}. "
+        f"{_who(judgement)} {suspect_class.mechanism} (`{suspect_class.slug}`). Seen: {seen}. "
         f"What flips it: {suspect_class.flips}. ({elapsed})"
     )
+
+
+def _who(judgement: Judgement) -> str:
+    """The hop, or it and what may stand behind it, where only one of its faces is known."""
+    suspect = judgement.top.suspect
+    hop = hop_named(judgement.deployment, suspect.hop)
+    nexts = " and ".join(f"`{other.name}`" for other in next_hops(judgement.deployment, hop.name))
+    between = suspect.suspect_class.layer in ("proxy", "router") and bool(nexts)
+    if not between or own_upstream_side(judgement.facts, hop, judgement.observations):
+        return f"`{hop.name}`"
+    return f"`{hop.name}`, or something between it and {nexts},"
 
 
 def _no_fault_paragraph(judgement: Judgement, elapsed: str) -> str:
