@@ -202,7 +202,7 @@ def test_the_leg_of_a_pair_that_holds_the_request_is_told_from_the_one_that_does
 
 def test_each_late_round_of_a_session_is_a_wait_of_its_own() -> None:
     """A queue that every request waits in is seen as often as one waited, not once a session."""
-    load = Load(running=1, waiting=12, tokens_per_s=100)
+    load = Load(running=1, waiting=99, tokens_per_s=100)
     judgement = judgement_after(World(lambda _: Answer(wait_s=4.0), load=load))
     sessions = [s for s in judgement.facts.sessions if s.victim_shaped]
     seen = next(
