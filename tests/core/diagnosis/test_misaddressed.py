@@ -97,6 +97,13 @@ def test_who_refuses_all_that_we_ask_may_want_another_key_or_model(status: int) 
     assert answer["next"][0].startswith(f"`edge` answers {status} to all that it was asked")
 
 
+def test_a_web_server_that_refuses_the_head_of_every_request_is_named() -> None:
+    """Its own page about the request says nothing of keys and models, and it asks nobody."""
+    page = Answer(status=400, headers=(("content-type", "text/html"),))
+    answer: Any = locate_in(World(lambda a: page if a.hop == "edge" else OK), symptom="errors")
+    assert [(f["class"], f["hops"][0]) for f in answer["faults"]] == [("request-refused", "edge")]
+
+
 @pytest.mark.parametrize("status", [400, 403, 413])
 def test_who_refuses_what_is_large_is_named(status: int) -> None:
     """A smaller request passes: the key and the model were good."""

@@ -15,8 +15,8 @@ from exonerate.core.wire.exchange import Exchange
 
 ABSENT = (404, 405)
 """No such path or model here; no such method here (a page that can only be read)."""
-ASKED_WRONGLY = frozenset({400, 401, 403, 422})
-"""What a hop also says to a key or a model that it does not know."""
+FORBIDDEN, MISTAKEN = frozenset({401, 403}), frozenset({400, 422})
+"""What a hop also says to a key, or to a model or a field, that it does not know."""
 COMPLETION_PATHS = ("/completions", "/responses", "/messages")
 
 
@@ -36,14 +36,33 @@ def misaddressed(sessions: Iterable[Session], hop: str) -> str | None:
 
 def refuses_all(sessions: Iterable[Session], hop: str) -> int | None:
     """The status with which the hop refused all that it was asked, where the asking may be why."""
-    said = {
-        round_.exchange.status
+    met = [
+        round_
         for session in sessions
         if session.hop == hop
         for round_ in session.rounds
         if round_.outcome != "unfinished"
-    }
-    return said.pop() if len(said) == 1 and said <= ASKED_WRONGLY else None
+    ]
+    said = {round_.exchange.status for round_ in met}
+    return said.pop() if len(said) == 1 and all(map(asked_wrongly, met)) else None
+
+
+def asked_wrongly(round_: Round) -> bool:
+    """Whether the answer may be meant for a wrong key, model or field of the request.
+
+    A web server that does not like the head of a request says so with 400 and a page of its own;
+    whoever has read the JSON of a completion answers in JSON, or in plain words.
+    """
+    status = round_.exchange.status
+    return status in FORBIDDEN or (status in MISTAKEN and not _in_html(round_.exchange))
+
+
+def _in_html(exchange: Exchange) -> bool:
+    return _content_type(exchange).endswith("html")
+
+
+def _content_type(exchange: Exchange) -> str:
+    return exchange.headers.get("content-type", "").split(";")[0].strip().lower()
 
 
 def _instead(round_: Round, path: str) -> str | None:
@@ -72,7 +91,7 @@ def _page(exchange: Exchange, path: str) -> str | None:
     counted = content.finish_reason is not None or content.completion_tokens is not None
     if content.meaningful_events or counted or {ERROR_EVENT, *UNREAD} & set(content.defects):
         return None
-    kind = exchange.headers.get("content-type", "").split(";")[0].strip().lower()
+    kind = _content_type(exchange)
     if kind == "text/event-stream" or (not kind and content.done_seen):
         return None
     if not kind.endswith("json"):

@@ -10,7 +10,7 @@ from exonerate.core.diagnosis.aside import SMALL
 from exonerate.core.diagnosis.engine_rules import queue_proves
 from exonerate.core.diagnosis.facts import Facts, Round
 from exonerate.core.diagnosis.judgement import Judgement
-from exonerate.core.diagnosis.misaddressed import ASKED_WRONGLY
+from exonerate.core.diagnosis.misaddressed import asked_wrongly
 from exonerate.core.diagnosis.observables import victim_sessions
 from exonerate.core.diagnosis.special_scenes import ABORT_AFTER_S
 
@@ -51,7 +51,7 @@ def refuses_whatever(judgement: Judgement) -> bool:
     met = [r for s in judgement.facts.sessions if s.hop in passing for r in s.rounds]
     if any(round_.outcome in ("ok", "slow") for round_ in met):
         return False
-    return {round_.exchange.status for round_ in met} <= {None, *ASKED_WRONGLY}
+    return all(round_.exchange.status is None or asked_wrongly(round_) for round_ in met)
 
 
 def _engine_was_down(judgement: Judgement) -> bool:
