@@ -250,6 +250,10 @@ def not_examined(facts: Facts, deployment: Deployment) -> list[str]:
             missing.append(f"`{hop.name}`: no metrics page is given, its state was not read")
     unread = {s.hop for s in facts.counters if s.values is None}
     missing.extend(
+        f"`{name}`: its metrics page shows no counters that are known here, its state was not read"
+        for name in sorted(_without_counters(facts) - unread)
+    )
+    missing.extend(
         f"`{name}`: its metrics page did not answer every time" for name in sorted(unread)
     )
     blind = {hop for (_, hop), seen in facts.sockets.items() if any(s.rows is None for s in seen)}
@@ -263,6 +267,12 @@ def not_examined(facts: Facts, deployment: Deployment) -> list[str]:
     missing.append("the client program itself: its own requests were imitated, not recorded")
     missing.extend(unvaried(facts))
     return missing
+
+
+def _without_counters(facts: Facts) -> set[str]:
+    """Hops whose pages came, and never held anything: another page, or an unknown program's."""
+    read = [sample for sample in facts.counters if sample.values is not None]
+    return {s.hop for s in read} - {s.hop for s in read if s.values}
 
 
 def _strangers(judgement: Judgement) -> list[str]:
