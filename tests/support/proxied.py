@@ -8,14 +8,15 @@ import secrets
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from exonerate.adapters.performers.watching import SocketPerformer
 from exonerate.adapters.player import Performer, Stage
 from exonerate.compose import build_workbench, load_deployment, standing_taps
 from exonerate.core.json_types import JsonObject
-from exonerate.core.scene import Activity, Tap, WatchSockets
+from exonerate.core.scene import Activity, Event, Tap, WatchSockets
 from exonerate.jobs.locate import LocateRequest, locate
 from exonerate.lab.processes import Ready, free_ports, start_program
 
@@ -97,6 +98,28 @@ class Blind:
         stage.emit(activity.name, "sockets", data)
 
 
+class Unowned:
+    """As for a user who may not look into the processes of others: sockets, and nobody's."""
+
+    async def __call__(self, activity: Activity, stage: Stage) -> None:
+        """What the kernel shows of every socket, without what only a process shows."""
+        own = replace(stage, events=[])
+        try:
+            await SocketPerformer()(activity, own)
+        finally:
+            stage.events.extend(map(_without_process, own.events))
+
+
+def _without_process(event: Event) -> Event:
+    rows = event.data.get("rows")
+    if not isinstance(rows, list):
+        return event
+    shown = [row for row in rows if isinstance(row, dict) and not row.get("up")]
+    return replace(
+        event, data={**event.data, "rows": shown, "process_seen": False, "processes": []}
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Path_:
     """A folder and the ports of what stands in it."""
@@ -169,14 +192,21 @@ def _standing(
         yield
 
 
-def located(folder: Path, *, blind: bool = True, symptom: str | None = None) -> dict[str, Any]:
-    """The answer of `locate` in that folder; `blind`: without the sockets of this host."""
+def located(
+    folder: Path, *, blind: bool = True, owned: bool = True, symptom: str | None = None
+) -> dict[str, Any]:
+    """The answer of `locate` in that folder; `blind`: without the sockets of this host.
+
+    `owned`: whether it shows whose sockets are whose, where any are shown.
+    """
     deployment = load_deployment(folder / "exonerate.toml")
     request = LocateRequest(case="c", run="r", seed=3, budget_s=60, symptom=symptom)
     with standing_taps(deployment) as taps:
         more: dict[type[Activity], Performer] = {Tap: taps}
         if blind:
             more[WatchSockets] = Blind()
+        elif not owned:
+            more[WatchSockets] = Unowned()
         workbench = build_workbench(deployment, folder / f"{secrets.token_hex(4)}.db", more=more)
         run = locate(
             deployment,

@@ -65,7 +65,11 @@ class _Fetch:
                 return _late(self._timeout_s)
             connection.request("GET", self._target, headers={"User-Agent": USER_AGENT})
             answer = connection.getresponse()
-            text = answer.read(BODY_LIMIT).decode("utf-8", "replace")
+            content = answer.read(BODY_LIMIT)
+            if len(content) == BODY_LIMIT:
+                # It would take seconds to understand, a few times a second, and is no such page.
+                return Page(None, "", f"it is longer than {BODY_LIMIT >> 20} MiB")
+            text = content.decode("utf-8", "replace")
             return Page(answer.status, text, None, tuple(answer.getheaders()), self._local_port)
         except TimeoutError:
             return _late(self._timeout_s)

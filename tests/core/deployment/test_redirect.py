@@ -12,7 +12,9 @@ def test_every_known_variable_names_the_tap_with_its_version() -> None:
     environment = redirect([], {}, hop_url=HOP, tap_url=TAP, endpoint=CHAT).environment
     assert environment["OPENAI_BASE_URL"] == f"{TAP}/v1"
     assert environment["OPENAI_API_BASE"] == f"{TAP}/v1"
-    assert environment["ANTHROPIC_BASE_URL"] == TAP
+    assert environment["LLM_BASE_URL"] == f"{TAP}/v1"
+    bare = ("ANTHROPIC_BASE_URL", "ANTHROPIC_API_URL", "ANTHROPIC_HOST", "OPENAI_HOST")
+    assert {environment[name] for name in bare} == {TAP}
 
 
 def test_the_path_that_the_operator_set_is_kept() -> None:

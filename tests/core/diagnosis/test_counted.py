@@ -8,8 +8,8 @@ from tests.core.diagnosis.test_logged import DEPLOYMENT, EDGE, ENGINE, ROUND, SE
 
 from exonerate.core.diagnosis.beside import Beside, PageSample
 from exonerate.core.diagnosis.carried import Passage
-from exonerate.core.diagnosis.counted import breaker, counted_passage
-from exonerate.core.diagnosis.facts import Facts
+from exonerate.core.diagnosis.counted import breaker, counted_passage, unread_pages
+from exonerate.core.diagnosis.facts import CounterSample, Facts
 from exonerate.core.diagnosis.logs.entry import LogEntry
 
 NS = 1_000_000_000
@@ -74,3 +74,14 @@ def test_an_engine_has_neither() -> None:
     """Its counters are read for what it computes."""
     assert counted_passage(counted(), ROUND, ENGINE, DEPLOYMENT) is None
     assert breaker(ENGINE, counted(), [SESSION]) is None
+
+
+def test_a_page_without_counters_is_no_look_at_the_engine() -> None:
+    """It came, and is a dashboard or an unknown program's: the state of the engine stays unseen."""
+    samples = [CounterSample("s", "c", "engine", at, {}) for at in (1, 2)]
+    told = replace(facts([]), counters=tuple(samples))
+    assert "shows no counters that are known here" in unread_pages(told)[0]
+    late = CounterSample("s", "c", "engine", 3, None)
+    assert "did not answer every time" in unread_pages(replace(told, counters=(*samples, late)))[0]
+    known = CounterSample("s", "c", "engine", 3, {"running": 0.0})
+    assert unread_pages(replace(told, counters=(*samples, known))) == []

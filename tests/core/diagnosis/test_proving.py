@@ -37,7 +37,7 @@ def test_an_engine_that_answers_nothing_at_all_is_stuck() -> None:
     assert "small-meanwhile@engine=fails" in seen
 
 
-@pytest.mark.parametrize("patience_s", [0.2, 5.0, 15.0])
+@pytest.mark.parametrize("patience_s", [0.2, 15.0])
 def test_an_engine_that_reads_long_prompts_in_silence_is_not_called_stuck(
     patience_s: float,
 ) -> None:

@@ -17,9 +17,16 @@ WITH_VERSION = (
     "LITELLM_PROXY_API_BASE",  # LiteLLM, provider `litellm_proxy`
     "HOSTED_VLLM_API_BASE",  # LiteLLM, provider `hosted_vllm`
     "LM_STUDIO_API_BASE",  # LiteLLM, provider `lm_studio`
+    "LLM_BASE_URL",  # OpenHands (its reference of environment variables, section LLM)
 )
 """Variables whose URL ends with the version of the API."""
-WITHOUT_VERSION = ("ANTHROPIC_BASE_URL", "ANTHROPIC_API_BASE")
+WITHOUT_VERSION = (
+    "ANTHROPIC_BASE_URL",  # anthropic-sdk-python and -typescript (`_client.py`), Claude Code
+    "ANTHROPIC_API_BASE",  # LiteLLM, provider `anthropic`
+    "ANTHROPIC_API_URL",  # LangChain (`langchain_anthropic/chat_models.py`)
+    "OPENAI_HOST",  # goose (`providers/openai.rs`), which adds `OPENAI_BASE_PATH`
+    "ANTHROPIC_HOST",  # goose (`providers/anthropic.rs`)
+)
 """Variables whose URL is what comes before the version."""
 PROXY_VARIABLES = ("http_proxy", "https_proxy", "all_proxy")
 VERSION_PATH = "/v1"

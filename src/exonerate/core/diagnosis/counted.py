@@ -95,3 +95,18 @@ def _begun(facts: Facts, hop: Hop, deployment: Deployment) -> list[int]:
         if session.hop in passing
         for round_ in session.rounds
     ]
+
+
+def unread_pages(facts: Facts) -> list[str]:
+    """Hops whose pages of counters did not come, or never held anything that is known."""
+    silent = {s.hop for s in facts.counters if s.values is None}
+    read = [s for s in facts.counters if s.values is not None]
+    empty = {s.hop for s in read} - {s.hop for s in read if s.values} - silent
+    return [
+        *(f"`{name}`: its metrics page did not answer every time" for name in sorted(silent)),
+        *(
+            f"`{name}`: its metrics page shows no counters that are known here, its state was not "
+            "read"
+            for name in sorted(empty)
+        ),
+    ]

@@ -18,6 +18,7 @@ from exonerate.core.diagnosis.axes.registry import axis_of
 from exonerate.core.diagnosis.axes.walks import repeats_in_walks
 from exonerate.core.diagnosis.between import unused_taps
 from exonerate.core.diagnosis.captured import missed_packets
+from exonerate.core.diagnosis.counted import unread_pages
 from exonerate.core.diagnosis.details import settings_of
 from exonerate.core.diagnosis.faces import own_upstream_side
 from exonerate.core.diagnosis.facts import Facts, no_common_language
@@ -248,10 +249,7 @@ def not_examined(facts: Facts, deployment: Deployment) -> list[str]:
     for hop in deployment.hops:
         if is_engine(hop) and hop.metrics is None:
             missing.append(f"`{hop.name}`: no metrics page is given, its state was not read")
-    unread = {s.hop for s in facts.counters if s.values is None}
-    missing.extend(
-        f"`{name}`: its metrics page did not answer every time" for name in sorted(unread)
-    )
+    missing.extend(unread_pages(facts))
     blind = {hop for (_, hop), seen in facts.sockets.items() if any(s.rows is None for s in seen)}
     missing.extend(f"sockets towards `{name}`: not permitted here" for name in sorted(blind))
     missing.extend(missed_packets(facts))
