@@ -25,6 +25,7 @@ from exonerate.adapters.ledger import SqlLedger, open_ledger
 from exonerate.adapters.link import check_link, link_of, links_of
 from exonerate.adapters.performers.changing import change_performers
 from exonerate.adapters.performers.control import play_control
+from exonerate.adapters.performers.gpu_watching import GpuPerformer
 from exonerate.adapters.performers.loading import LoadPerformer
 from exonerate.adapters.performers.log_reading import LogPerformer
 from exonerate.adapters.performers.observing import (
@@ -59,6 +60,7 @@ from exonerate.core.scene import (
     RunProgram,
     SampleMetrics,
     Tap,
+    WatchGpus,
     WatchPackets,
     WatchSockets,
 )
@@ -388,6 +390,7 @@ def _performers(deployment: Deployment) -> dict[type[Activity], Performer]:
         ),
         WatchSockets: SocketPerformer(),
         ReadLog: LogPerformer(folder, log_paths(deployment)),
+        WatchGpus: GpuPerformer(),
         LoadCell: LoadPerformer(folder, urls, links=links),
         Control: play_control,
     }

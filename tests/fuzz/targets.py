@@ -11,7 +11,7 @@ import gzip
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, get_args
 
 import brotli
 from backports import zstd
@@ -19,6 +19,18 @@ from h2.config import H2Configuration
 from h2.connection import H2Connection
 from tests.support.wire_packets import tcp
 
+from exonerate.core.diagnosis.gpu_readings import (
+    gpu_from_json,
+    gpu_to_json,
+    parse_gpus,
+    parse_kernel,
+)
+from exonerate.core.diagnosis.logs.engine import (
+    EngineWord,
+    engine_line_from_json,
+    engine_line_to_json,
+    parse_engine,
+)
 from exonerate.core.wire.answer import AnswerReader
 from exonerate.core.wire.coding import CodingError, decoder_of
 from exonerate.core.wire.dialects import Dialect
@@ -189,9 +201,29 @@ def packets(given: bytes) -> None:
     assert capture_from_json(capture_to_json(capture)) == capture
 
 
+def engine_log(given: bytes) -> None:
+    """A line of an engine's log becomes a known word and a number, or nothing."""
+    for line in given[2:].decode("utf-8", "replace").splitlines():
+        read = parse_engine(line)
+        if read is not None:
+            assert read.word in get_args(EngineWord)
+            assert read.lasted_s is None or read.lasted_s >= 0
+            assert engine_line_from_json(engine_line_to_json(read)) == read
+
+
+def gpus(given: bytes) -> None:
+    """What is read of GPUs can be written down and read again."""
+    text = given[2:].decode("utf-8", "replace")
+    for state in parse_gpus(text):
+        assert gpu_from_json(gpu_to_json(state)) == state
+    read = parse_kernel(text)
+    assert read is None or (read.code >= 0 and read.at_us >= 0)
+
+
 TARGETS: Mapping[str, Target] = {
     target.__name__: target
     for target in (answer, body, events, coding, http2, request, metrics, packets)
+    for target in (answer, body, events, coding, http2, request, metrics, engine_log, gpus)
 }
 
 _EVENTS = (
@@ -255,6 +287,19 @@ SEEDS: Mapping[str, tuple[bytes, ...]] = {
     "packets": (
         b"\0\0" + _conversation(("10.0.0.2", 40000), ("10.0.0.3", 8000)),
         b"\0\x02" + _conversation(("fd00::2", 40000), ("fd00::3", 8000)),
+    ),
+    "engine_log": (
+        b"\0\0[2026-12-01 02:47:31 TP0] Scheduler watchdog timeout (self.watchdog_timeout=300, "
+        b"self.soft=False)\n[2026-12-01 02:47:31] Decode batch, #running-req: 1\n",
+        b"\0\0(EngineCore_0 pid=7) ERROR 12-01 02:47:31 [core.py:1] EngineCore encountered a fatal "
+        b"error.\nNo available shared memory broadcast block found in 60 seconds.\n",
+        b"\0\0[rank0]:[E1201 02:47:31.1 P.cpp:629] [Rank 0] Watchdog caught collective operation "
+        b"timeout: WorkNCCL(SeqNum=1) ran for 600081 milliseconds before timing out.\n",
+    ),
+    "gpus": (
+        b"\0\0index, pci.bus_id, temperature.gpu, utilization.gpu [%], "
+        b"clocks_event_reasons.hw_slowdown\n0, 00000000:65:00.0, 41, 97 %, Active\n",
+        b"\0\x003,901,8123456,-;NVRM: Xid (PCI:0000:65:00): 79, pid=1, GPU has fallen off",
     ),
     "metrics": (b'# TYPE a counter\na{b="c\\"d"} 1.5 123\na_total +Inf\n',),
 }

@@ -48,3 +48,21 @@ def test_a_container_is_named_by_its_packets_and_not_without_them(tmp_path: Path
     assert verdict(seen) == ("fault", [("proxy", "drops-requests", ["edge"])])
     said: Any = {o["id"]: o["text"] for o in seen["observations"]}
     assert "by packets on this host" in said["request-left@edge=no"]
+
+
+@pytest.mark.timeout(300)
+def test_what_a_container_sent_and_nobody_took_is_the_networks_fault(tmp_path: Path) -> None:
+    """Large packets are dropped where they arrive: they were seen to leave, again and again."""
+    with containers(tmp_path, faulty(tmp_path, {}), {}) as host:
+        host.drop_large_packets("engine", "INPUT")
+        seen = host.locate("--packets")
+    assert verdict(seen) == ("fault", [("network", "mtu-black-hole", ["edge", "engine"])])
+
+
+@pytest.mark.timeout(300)
+def test_what_a_container_lost_within_itself_is_not_laid_to_its_program(tmp_path: Path) -> None:
+    """Its own kernel dropped what the program had sent: nothing of it shows outside."""
+    with containers(tmp_path, faulty(tmp_path, {}), {}) as host:
+        host.drop_large_packets("edge", "OUTPUT")
+        seen = host.locate("--packets")
+    assert all(fault["hops"] != ["edge"] for fault in seen["faults"])

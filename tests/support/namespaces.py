@@ -39,8 +39,21 @@ deadline_s = 6
 class Hub:
     """Where commands are run."""
 
-    name: str
+    names: Mapping[str, str]
+    """Of the namespaces: `hub`, `edge` and `engine`."""
     folder: Path
+
+    @property
+    def name(self) -> str:
+        """The namespace that stands for the host."""
+        return self.names["hub"]
+
+    def drop_large_packets(self, space: str, chain: str) -> None:
+        """Whatever goes from the proxy to the engine in packets of 900 bytes and more."""
+        rule = ["-p", "tcp", "-s", EDGE, "--dport", str(PORTS["engine"]), "-m", "length"]
+        command = ["iptables", "-A", chain, *rule, "--length", "900:", "-j", "DROP"]
+        argv = ["ip", "netns", "exec", self.names[space], *command]
+        subprocess.run(argv, check=True, capture_output=True, timeout=20)
 
     def run(self, *argv: str) -> subprocess.CompletedProcess[str]:
         """A command in the host's namespace, to its end."""
@@ -83,7 +96,7 @@ def containers(
                     cwd=folder,
                 )
             )
-        hub = Hub(names["hub"], folder)
+        hub = Hub(names, folder)
         for name in ("engine", "edge"):
             _wait(hub, ADDRESSES[name], PORTS[name])
         yield hub

@@ -300,6 +300,9 @@ class World:
         ends_of: dict[str, float] = {}
         for activity in stall.play:
             if isinstance(activity, ProbeSession) and not self.failed.keys() & {*activity.after}:
+                if activity.after and planned[1] == "no":
+                    # What is asked for the sake of a wait ends with its answer.
+                    continue
                 side: list[Event] = []
                 starts_s = max([at_s, *(ends_of[name] for name in activity.after)])
                 probe = at_round(activity, asked.round)

@@ -16,6 +16,8 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from exonerate.adapters.address import parse_address
+from exonerate.adapters.clock import SystemClock
+from exonerate.adapters.gpus import gpu_tool, kernel_messages, read_gpus
 from exonerate.adapters.packet_capture import StandingCapture
 from exonerate.adapters.process_sockets import socket_inodes
 from exonerate.adapters.process_table import command_line, descendants, listening_pids
@@ -27,6 +29,7 @@ from exonerate.adapters.process_watch import (
 )
 from exonerate.adapters.sockets import SocketRow, tcp_sockets
 from exonerate.core.deployment.model import Hop
+from exonerate.core.diagnosis.gpu_readings import gpu_to_json, kernel_to_json
 from exonerate.core.json_types import Json, JsonObject
 from exonerate.core.wire.packets.seen import capture_to_json
 
@@ -36,6 +39,7 @@ LOG_LINES = 40
 SOCKETS_MAX = 200
 STACK_LINES_MAX = 60
 STACK_TIMEOUT_S = 5.0
+MESSAGES_MAX = 50
 LISTEN = "LISTEN"
 
 
@@ -70,8 +74,26 @@ def take_snapshot(
         ],
         "hops": [_hop(hop, second, owners) for hop in hops],
         "packets": passed,
+        **_gpus(),
         "not_seen": missing,
     }
+
+
+def _gpus() -> JsonObject:
+    """This host's GPUs and what its kernel said of them; nothing where there is no tool for it."""
+    tool = gpu_tool()
+    if tool is None:
+        return {}
+    reading = read_gpus(tool)
+    said, unread = kernel_messages()
+    now = SystemClock().now()
+    looked: JsonObject = {
+        "gpus": [gpu_to_json(gpu) for gpu in reading.gpus],
+        "error": reading.error,
+        "kernel": [kernel_to_json(one, now) for one in said[-MESSAGES_MAX:]],
+        "kernel_unread": unread,
+    }
+    return {"gpus": looked}
 
 
 def _rows() -> tuple[list[SocketRow], list[Json]]:

@@ -192,6 +192,22 @@ class ReadLog:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WatchGpus:
+    """The GPUs of this host, and what its kernel says of them.
+
+    Emits ``gpus`` events: `{"gpus": [...], "error", "kernel": [{"word", "code", "bus", "age_s"}],
+    "kernel_unread"}` (see `core.diagnosis.gpu_readings`); none where the tool for it is not there.
+    """
+
+    name: str
+    count: int
+    every_s: float
+    start_s: float = 0.0
+    after: tuple[str, ...] = ()
+    background: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Control:
     """A known-good engine on this host: an exchange that is answered at once, and a bit of work.
 
@@ -318,6 +334,7 @@ Activity: TypeAlias = (
     | WatchSockets
     | WatchPackets
     | ReadLog
+    | WatchGpus
     | Control
     | LoadCell
     | SwapFile

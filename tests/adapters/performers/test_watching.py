@@ -138,3 +138,26 @@ def test_a_page_that_an_engine_does_not_offer_is_asked_for_once() -> None:
     values = seen[2]["values"]
     assert isinstance(values, dict)
     assert (values["running"], values["gauge_lag_s"]) == (1, 30)
+
+
+def test_an_engines_page_of_settings_is_no_page_of_counters() -> None:
+    """It is read at its own address, and nothing else is asked beside it."""
+    asked: list[str] = []
+
+    async def get(url: str, *, timeout_s: float) -> Page:
+        asked.append(url)
+        return Page(200, '{"watchdog_timeout": 300, "model_path": "/m"}', local_port=4001)
+
+    performer = MetricsPerformer(
+        counter_reader(),
+        {"engine": "http://e/metrics"},
+        health={"settings@engine": "http://e/server_info"},
+        states=({"engine": "http://e/"}, engine_states()),
+        get=get,
+    )
+    sample = SampleMetrics(name="settings@engine", hop="engine", url="", count=1, every_s=1.0)
+    player = ScenePlayer(clock=SystemClock(), performers={SampleMetrics: performer})
+    scene = Scene(id="s", why="", activities=(sample,), time_limit_s=5.0)
+    (event,) = asyncio.run(player.play(scene, lambda _text, _fraction: None))
+    assert asked == ["http://e/server_info"]
+    assert event.data["values"] == {"watchdog_s": 300.0}

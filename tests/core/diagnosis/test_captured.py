@@ -69,7 +69,7 @@ def facts(*connections: PacketConnection, **more: Any) -> Facts:
 
 def passed(seen: Facts, deployment: Deployment = DEPLOYMENT) -> Passage | None:
     """What became of the request that hung."""
-    return captured_passage(seen, SESSION, ROUND, EDGE, deployment)
+    return captured_passage(seen, ROUND, EDGE, deployment)
 
 
 def test_a_request_that_carries_its_id_is_recognised() -> None:
@@ -90,6 +90,8 @@ def test_the_same_request_on_two_connections_is_two_copies() -> None:
 def test_a_request_that_did_not_pass_where_another_did_was_kept() -> None:
     """Both faces were in sight, and nothing was missed."""
     assert passed(facts(connection(EARLIER))) == Passage("no", source="packets")
+    look = connection(opened_ns=NS, ends=(End(who="client", how="fin", at_ns=NS + 9),))
+    assert passed(facts(connection(EARLIER), look)) == Passage("no", source="packets")
 
 
 @pytest.mark.parametrize(
@@ -106,6 +108,8 @@ def test_a_request_that_did_not_pass_where_another_did_was_kept() -> None:
         facts(connection(EARLIER, client_port=5001)),
         facts(connection(EARLIER, client="10.0.0.9")),
         facts(connection(EARLIER), addresses=()),
+        facts(connection(EARLIER, unseen_bytes=900)),
+        facts(connection(EARLIER), connection(opened_ns=2 * NS)),
         facts(connection(EARLIER), connection(replace(SENT, ids=()), server_port=9999)),
         facts(connection(EARLIER), connection(server_port=9999, opened_ns=NS, answered_ns=None)),
     ],
@@ -114,7 +118,8 @@ def test_a_request_that_did_not_pass_where_another_did_was_kept() -> None:
         "the clock was set", "a router or a cable lies before the place", "requests were left out",
         "a request passed that cannot be recognised", "a connection was tried that nobody took",
         "what passed was sent by this tool itself", "another box sent it",
-        "the rest of what it sends is not seen", "it asked a stranger",
+        "the rest of what it sends is not seen", "by its numbers it sent more than came",
+        "it opened a connection and nothing came over it", "it asked a stranger",
         "it tried to reach a stranger",
     ],
 )  # fmt: skip
@@ -126,6 +131,23 @@ def test_absence_is_not_claimed_where_it_could_be_wrong(seen: Facts) -> None:
 def test_a_capture_that_began_later_does_not_show_absence() -> None:
     """What came before it may have passed."""
     assert passed(facts(connection(EARLIER), since_ns=NS + 5)) is None
+
+
+def test_a_request_that_somebody_in_between_sent_on_left_the_hop() -> None:
+    """Whether its answer came as far as the hop was not seen then."""
+    taken = replace(SENT, answer_bytes=10, answer_acked=10)
+    between = connection(taken, client="10.0.0.77")
+    assert passed(facts(between)) == Passage("yes", 1, source="packets")
+    own = connection(SENT, server="10.0.0.77", server_port=9999)
+    assert passed(facts(between, own)) == Passage("yes", 1, elsewhere=True, source="packets")
+
+
+def test_good_requests_that_passed_do_not_put_the_face_in_sight() -> None:
+    """A bad one may have been lost before it came here, and then nobody saw what became of it."""
+    seen = facts(connection(EARLIER, near=False))
+    assert upstream_face(EDGE, seen, DEPLOYMENT, [SESSION]) is None
+    came = facts(connection(EARLIER, SENT, near=False))
+    assert upstream_face(EDGE, came, DEPLOYMENT, [SESSION]) is not None
 
 
 def test_a_request_that_went_to_a_stranger_is_elsewhere() -> None:

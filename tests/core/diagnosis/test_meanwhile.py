@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
-from tests.support.world import NS, SILENT, Load, World, locate_in
+from tests.support.world import NS, SILENT, Answer, Load, World, judgement_after, locate_in
 
 from exonerate.core.deployment.parse import parse_deployment
 from exonerate.core.diagnosis.facts import CounterSample, Outcome, Round, Session, read_facts
@@ -198,3 +198,15 @@ def test_the_leg_of_a_pair_that_holds_the_request_is_told_from_the_one_that_does
     seen = legs(deployment.hops[0], facts, deployment, [session])
     assert seen is not None
     assert seen.value == value
+
+
+def test_each_late_round_of_a_session_is_a_wait_of_its_own() -> None:
+    """A queue that every request waits in is seen as often as one waited, not once a session."""
+    load = Load(running=1, waiting=99, tokens_per_s=100)
+    judgement = judgement_after(World(lambda _: Answer(wait_s=4.0), load=load))
+    sessions = [s for s in judgement.facts.sessions if s.victim_shaped]
+    seen = next(
+        o for o in judgement.observations if (o.hop, o.observable) == ("engine", "engine-meanwhile")
+    )
+    assert seen.value == "queueing"
+    assert seen.times == sum(len(session.rounds) for session in sessions)

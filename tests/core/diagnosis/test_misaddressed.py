@@ -97,18 +97,6 @@ def test_who_refuses_all_that_we_ask_may_want_another_key_or_model(status: int) 
     assert answer["next"][0].startswith(f"`edge` answers {status} to all that it was asked")
 
 
-def test_who_refuses_the_victims_own_text_alone_is_named() -> None:
-    """All copies of the victim are refused; the same with plain words passes."""
-    deployment = World(lambda _: OK).deployment
-    victim = replace(deployment.victim, request="body.json")
-    world = World(
-        lambda a: Answer(status=403) if a.hop == "edge" and a.session.request.body_ref else OK,
-        deployment=replace(deployment, victim=victim),
-    )
-    answer: Any = locate_in(world, symptom="errors")
-    assert [(f["class"], f["hops"][0]) for f in answer["faults"]] == [("request-refused", "edge")]
-
-
 @pytest.mark.parametrize("status", [400, 403, 413])
 def test_who_refuses_what_is_large_is_named(status: int) -> None:
     """A smaller request passes: the key and the model were good."""

@@ -116,3 +116,16 @@ def test_no_more_new_connections_are_tried_than_slow_answers_leave_time_for(
 
     locate_in(World(rule), gentle=True)
     assert tried == {rounds}
+
+
+def test_a_copy_begins_an_answer_later_where_one_stopped_in_the_middle() -> None:
+    """A scene begins so long after the last stop, so that a clock would always meet one request."""
+    begins: list[float] = []
+
+    def rule(asked: Asked) -> Answer:
+        if asked.session.name == "victim@edge" and asked.on_connection == 1:
+            begins.append(asked.session.start_s)
+        return Answer(spread_s=1.8, stalls=asked.hop == "edge" and asked.on_connection == 2)
+
+    locate_in(World(rule))
+    assert begins[1] - begins[0] > 1.5

@@ -112,3 +112,50 @@ def test_what_packets_showed_between_the_looks_is_named(seen: dict[str, Any], fi
     quiet = {**LOST, "first_ns": 1, "last_ns": 9, "opened_ns": 1, "answered_ns": 2}
     closed = {**quiet, "ends": [{"who": "server", "how": "fin", "at_ns": 5}]}
     assert suggestions({**looked(), "packets": {**packets, "connections": [closed]}}) == []
+
+
+@pytest.mark.parametrize(
+    ("gpus", "saw"),
+    [
+        ({"gpus": [{"index": 3, "broken": True}]}, "it cannot be used"),
+        (
+            {"gpus": [{"index": 3, "temperature_c": 93, "slowed": ["hw_thermal_slowdown"]}]},
+            "its clocks are held down at 93 degrees: too hot (hardware)",
+        ),
+        (
+            {"kernel": [{"word": "xid", "code": 79, "bus": "65:00", "age_s": 600.0}]},
+            "Xid 79, 10 min ago: fell off the bus",
+        ),
+        (
+            {"kernel": [{"word": "killed-for-memory", "code": 0, "age_s": 120.0}]},
+            "2 min ago its kernel killed a process for want of memory",
+        ),
+        ({"error": "lost"}, "`nvidia-smi` cannot reach one, or did not answer"),
+    ],
+)
+def test_gpus_that_failed_or_are_held_down_are_worth_a_look(gpus: dict[str, Any], saw: str) -> None:
+    """Each says what was seen; one look convicts no GPU either."""
+    (found,) = suggestions({**looked(), "gpus": gpus})
+    assert found.saw == saw
+    assert found.fits
+
+
+@pytest.mark.parametrize(
+    "gpus",
+    [
+        {"gpus": [{"index": 0, "busy": 1.0, "slowed": ["sw_power_cap"]}], "error": None},
+        {"kernel": [{"word": "xid", "code": 79, "bus": "65:00", "age_s": 90_000.0}]},
+        {"kernel": [{"word": "xid", "code": 31, "bus": "65:00", "age_s": 6.0}]},
+        {"error": "failed"},
+    ],
+)
+def test_gpus_at_work_and_old_messages_are_no_news(gpus: dict[str, Any]) -> None:
+    """A power limit is reached in healthy work; a page fault is a program's own."""
+    assert suggestions({**looked(), "gpus": gpus}) == []
+
+
+def test_a_watchdog_that_was_only_set_up_has_not_spoken() -> None:
+    """Engines say so when they start."""
+    set_up = "[2026-12-01 02:47:31] Watchdog TokenizerManager initialized."
+    spoke = "[2026-12-01 02:47:31] Scheduler watchdog timeout (self.watchdog_timeout=300)"
+    assert log_signals([set_up, spoke]) == {"a watchdog spoke": 1}

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tests.support.world import NS, PATH, SILENT, Load, World, locate_in
+from tests.support.world import NS, OK, PATH, SILENT, Load, World, locate_in
 
 from exonerate.core.deployment.parse import parse_deployment
 from exonerate.core.diagnosis.facts import CounterSample, Outcome, Round, Session, read_facts
@@ -84,3 +84,17 @@ def test_a_scheduler_that_makes_none_is_still_found() -> None:
     answer = locate_in(World(lambda _: SILENT, load=Load(running=9, waiting=9)))
     assert at(answer, "faults", 0, "class") == "scheduler-stuck"
     assert at(scheduler_stuck(answer), "contradicted_by") == []
+
+
+def test_an_engine_that_worked_for_others_is_cleared_with_that() -> None:
+    """A box swallows requests while the engine's queues turn."""
+    world = World(
+        lambda asked: SILENT if asked.hop == "edge" and asked.on_connection == 4 else OK,
+        load=Load(running=3, tokens_per_s=100),
+    )
+    answer = locate_in(world)
+    assert at(answer, "faults", 0, "class") == "drops-requests"
+    cleared = answer["cleared"]
+    assert isinstance(cleared, list)
+    (why,) = [str(at(entry, "why")) for entry in cleared if at(entry, "hop") == "engine"]
+    assert "engine still made steps" in why

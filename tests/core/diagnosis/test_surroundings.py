@@ -11,7 +11,7 @@ from exonerate.core.diagnosis.surroundings import (
     watches,
     watching_packets,
 )
-from exonerate.core.scene import ReadLog, SampleMetrics, Scene, WatchPackets
+from exonerate.core.scene import ReadLog, SampleMetrics, Scene, WatchGpus, WatchPackets
 
 LOGS = 'role = "proxy"\nkind = "nginx"\nlog = "access.log"\nerror_log = "/var/log/error.log"'
 
@@ -89,3 +89,11 @@ def test_packets_are_watched_at_every_port_of_the_path() -> None:
     assert scene.activities == (
         WatchPackets(name="packets", ports=(8080, 8081, 8000), background=True),
     )
+
+
+def test_gpus_are_watched_where_an_engine_runs_on_this_host() -> None:
+    """Those of other hosts are out of reach."""
+    here = parse_deployment(PATH, path="t", folder="/")
+    assert [one.name for one in watches(here) if isinstance(one, WatchGpus)] == ["gpus"]
+    away = parse_deployment(PATH.replace("127.0.0.1:8000", "10.0.0.7:8000"), path="t", folder="/")
+    assert not [one for one in watches(away) if isinstance(one, WatchGpus)]

@@ -3,10 +3,12 @@
 import hashlib
 from itertools import pairwise
 
+import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from exonerate.core.json_types import JsonObject
 from exonerate.core.wire.request_reader import BODY_BYTES_KEPT, RequestReader
 
 BODY = b'{"model":"m","stream":true,"max_tokens":7,"messages":[{"role":"user"},{"role":"x"}]}'
@@ -35,6 +37,26 @@ def test_a_request_reads_the_same_however_it_was_cut(request_bytes: bytes, cuts:
     )
     assert asked.body_bytes == len(BODY)
     assert asked.prompt_sha256 == hashlib.sha256(BODY).hexdigest()
+
+
+@pytest.mark.parametrize(
+    ("body", "stream"),
+    [
+        ({"messages": [], "stream": True}, True),
+        ({"messages": []}, False),
+        ({"input": "x", "stream": None}, False),
+        ({"prompt": "x"}, False),
+        ({"query": "x"}, None),
+    ],
+)
+def test_who_does_not_ask_for_a_stream_gets_a_whole_answer(
+    body: JsonObject, stream: bool | None
+) -> None:
+    """Copies of such a client must wait as silently as it does."""
+    content = orjson.dumps(body)
+    reader = RequestReader()
+    reader.take(HEAD + b"Content-Length: %d\r\n\r\n" % len(content) + content)
+    assert reader.asked().stream is stream
 
 
 def test_what_follows_a_request_is_left_for_the_next_one() -> None:

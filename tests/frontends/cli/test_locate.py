@@ -96,18 +96,19 @@ def test_a_dry_run_sends_nothing_and_writes_nothing(tmp_path: Path) -> None:
     done = exonerate(tmp_path, "locate", "127.0.0.1:9", "127.0.0.1:10", "--model", "m", "--dry-run")
     assert done.returncode == 0
     assert "requests" in done.stdout
-    for kind in ("victim", "content", "abort", "axis", "crowd", "walk", "edge"):
+    for kind in ("victim", "content", "abort", "axis", "crowd", "beats", "walk", "edge"):
         assert f"  {kind}: up to " in done.stdout
     assert "--gentle would leave out" in done.stdout
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_dry_run_says_what_being_gentle_leaves_out(tmp_path: Path) -> None:
-    """The crowd and the edge are not sent, and fewer requests are under way at a time."""
+    """Crowd, beats and edge are not sent, and fewer requests are under way at a time."""
     argv = ("locate", "127.0.0.1:9", "127.0.0.1:10", "--model", "m", "--dry-run", "--json")
     usual = json.loads(exonerate(tmp_path, *argv).stdout)
     gentle = json.loads(exonerate(tmp_path, *argv, "--gentle").stdout)
     assert {s["kind"] for s in usual["scenes"]} - {s["kind"] for s in gentle["scenes"]} == {
+        "beats",
         "crowd",
         "edge",
     }

@@ -64,3 +64,20 @@ def test_packets_without_a_path_are_refused(
     with pytest.raises(ExonerateError) as refused:
         run(tmp_path, monkeypatch, "--pid", str(os.getpid()), "--packets")
     assert "-c FILE" in refused.value.hint
+
+
+def test_the_gpus_of_this_host_are_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With what holds them down. No GPU is needed: a script stands in for `nvidia-smi`."""
+    tool = tmp_path / "nvidia-smi"
+    reasons = "clocks_event_reasons.hw_thermal_slowdown"
+    names = f"index, pci.bus_id, temperature.gpu, utilization.gpu [%], {reasons}"
+    row = "0, 00000000:65:00.0, 93, 12 %, Active"
+    tool.write_text(f"#!/bin/sh\necho '{names}'\necho '{row}'\n")
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert run(tmp_path, monkeypatch, "--pid", str(os.getpid())) == 1
+    said = capsys.readouterr().out
+    assert "GPU 0 (65:00): 93 degrees, 12% busy, too hot (hardware)" in said
+    assert "its clocks are held down at 93 degrees" in said

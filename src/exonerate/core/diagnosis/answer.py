@@ -14,6 +14,7 @@ from exonerate.core.diagnosis.facts import Facts
 from exonerate.core.diagnosis.judgement import Judgement
 from exonerate.core.diagnosis.masked import masked
 from exonerate.core.diagnosis.posterior import Rating
+from exonerate.core.diagnosis.suspect import Observation
 from exonerate.core.diagnosis.timeline import timeline
 from exonerate.core.diagnosis.walks import walk_details
 from exonerate.core.diagnosis.wording import (
@@ -174,8 +175,15 @@ def _why_cleared(judgement: Judgement, hop: Hop, outcome: str) -> str | None:
     state = judgement.observed("engine-meanwhile")
     if outcome == "fault" and is_engine(hop) and state is not None and state.value == "idle":
         why += "; its counters stood still because no work had reached it"
+    why += "".join(f"; {observation_text(o)}" for o in judgement.observations if _speaks(o, hop))
     covers = covered_sentence(judgement.facts, hop.name)
     return f"{why}; covers {covers} ({clean_tries_sentence(rounds)})"
+
+
+def _speaks(observation: Observation, hop: Hop) -> bool:
+    """Whether the hop's own signs of life speak for it, beside what it answered."""
+    signs = (("watchdog", "silent"), ("steps", "go-on"))
+    return observation.hop == hop.name and (observation.observable, observation.value) in signs
 
 
 def _cleared_knobs(judgement: Judgement, clean: set[str]) -> list[Json]:

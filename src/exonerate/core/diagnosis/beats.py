@@ -50,6 +50,8 @@ PERIOD_S_SURE = 9.0
 """A longer distance may well be several periods: see first what happens in one."""
 DRIFT_S, DRIFT_SHARE = 0.5, 0.07
 """How much later than expected the last ending may come: a clock may wait for a request."""
+LASTS_MOST = 3
+"""An answer that takes so many times as long as usual is given up, so that they do not heap up."""
 ANSWERS_MAX = 40
 """At a hop; a span in which more would fit is cut short."""
 
@@ -173,6 +175,7 @@ def _answers(
             request=replace(plain.request, prompt=prompt),
             connection="fresh",
             think_s=0.0,
+            deadline_s=min(plain.deadline_s, round(LASTS_MOST * span.answer_s, 3)),
             start_s=round(WATCH_FIRST_S + number * every_s, 3),
             no_longer_than=(),
         )

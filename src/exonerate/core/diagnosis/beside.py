@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from exonerate.core.diagnosis.gpu_readings import GpuState, gpu_from_json
 from exonerate.core.diagnosis.logs.engine import EngineLine, engine_line_from_json
 from exonerate.core.diagnosis.logs.entry import LogEntry, entry_from_json
 from exonerate.core.diagnosis.logs.matching import LogLine
@@ -45,6 +46,27 @@ class EngineSaid:
 
 
 @dataclass(frozen=True, slots=True)
+class KernelSign:
+    """A message of the kernel about a GPU or about memory, with its moment on our clock."""
+
+    word: str
+    code: int
+    bus: str | None
+    at_ns: float
+
+
+@dataclass(frozen=True, slots=True)
+class GpuSample:
+    """One reading of this host's GPUs, and what the kernel said since the one before."""
+
+    at_ns: int
+    gpus: tuple[GpuState, ...] = ()
+    error: str | None = None
+    kernel: tuple[KernelSign, ...] = ()
+    kernel_unread: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class PageSample:
     """One reading of a hop's page of counters; `values` is None where it did not answer."""
 
@@ -77,6 +99,8 @@ class Beside:
     """What engines said of their own settings."""
     engines_said: tuple[EngineSaid, ...] = ()
     """What engines wrote of themselves into their logs."""
+    gpus: tuple[GpuSample, ...] = ()
+    """Readings of this host's GPUs, in the order of their stamps."""
 
 
 def read_beside(events: Sequence[Event]) -> Beside:
@@ -106,6 +130,7 @@ def read_beside(events: Sequence[Event]) -> Beside:
         engines_said=tuple(engines_said),
         captures=captures,
         passed=_passed(captures),
+        gpus=tuple(_gpus(event) for event in events if event.kind == "gpus"),
     )
 
 
@@ -159,6 +184,25 @@ def _lines(event: Event) -> list[LogLine]:
 def _engines_said(event: Event) -> list[EngineSaid]:
     read = [engine_line_from_json(object_of(value)) for value in _items(event.data.get("engine"))]
     return [EngineSaid(str(event.data["hop"]), line, event.at_ns) for line in read]
+
+
+def _gpus(event: Event) -> GpuSample:
+    kernel = [object_of(value) for value in _items(event.data.get("kernel"))]
+    return GpuSample(
+        at_ns=event.at_ns,
+        gpus=tuple(gpu_from_json(object_of(v)) for v in _items(event.data.get("gpus"))),
+        error=text_at(event.data, "error"),
+        kernel=tuple(
+            KernelSign(
+                text_at(said, "word") or "",
+                count_at(said, "code") or 0,
+                text_at(said, "bus"),
+                event.at_ns - (number_at(said, "age_s") or 0.0) * NS_PER_S,
+            )
+            for said in kernel
+        ),
+        kernel_unread=text_at(event.data, "kernel_unread"),
+    )
 
 
 def _stamp(entry: LogEntry, wall_s: float | None, at_ns: int) -> float | None:

@@ -4,7 +4,7 @@ A request that carries its id is recognised wherever it passes, so that others u
 time do not disturb. That a request did *not* pass says something only where requests of ours that
 entered the same hop were seen to pass to each next hop, where they leave its own kernel, where
 nothing else that the hop sends stays unseen, and where nothing was missed: no packet dropped, no
-request unrecognised, no connection that nobody answered.
+request unrecognised, no connection that nobody answered, none that was opened and never used.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from exonerate.core.diagnosis.carried import (
     Passage,
 )
 from exonerate.core.diagnosis.facts import Facts, Round, Session
-from exonerate.core.instant import NS_PER_MS, seconds_between
+from exonerate.core.instant import NS_PER_MS, NS_PER_S, seconds_between
 from exonerate.core.wire.packets.seen import Capture, PacketConnection, Turn
 
 SOURCE = "packets"
@@ -37,28 +37,37 @@ EARLY_MIN, AHEAD_NS_MIN = 2, 50 * NS_PER_MS
 
 
 def captured_passage(
-    facts: Facts, session: Session, round_: Round, hop: Hop, deployment: Deployment
+    facts: Facts, round_: Round, hop: Hop, deployment: Deployment
 ) -> Passage | None:
     """What became of one request at a hop, by packets on their way to its next hops."""
     if is_engine(hop) or not facts.beside.captures:
         return None
     ways = _ways(facts, hop, deployment)
-    carried = [turn for way in ways for _, turn in way.carrying(round_)]
-    if carried:
-        answered = any(turn.answer_acked for turn in carried)
-        return Passage("answered" if answered else "yes", len(carried), source=SOURCE)
+    passed = _went_on(facts, round_, hop, deployment)
+    if passed is not None:
+        return passed
     strange = _Strangers(facts, hop, deployment)
-    elsewhere = strange.carrying(round_)
-    if elsewhere:
-        answered = any(turn.answer_acked for turn in elsewhere)
-        left = "answered" if answered else "yes"
-        return Passage(left, len(elsewhere), elsewhere=True, source=SOURCE)
     entered = {other.name for other in before(deployment, hop.name)}
     rounds = [r for s in facts.sessions if s.hop in entered for r in s.rounds if r is not round_]
     if not ways or not _watched(round_) or not strange.nothing_passed(round_):
         return None
     kept = all(way.nothing_passed(round_, rounds) for way in ways)
     return Passage("no", source=SOURCE) if kept else None
+
+
+def _went_on(facts: Facts, round_: Round, hop: Hop, deployment: Deployment) -> Passage | None:
+    """Where this request was seen behind the hop, by its id; None where it was not."""
+    carried = [pair for way in _ways(facts, hop, deployment) for pair in way.carrying(round_)]
+    address = hop_address(hop)
+    known = any(address in capture.addresses for capture in facts.beside.captures)
+    own = [turn for c, turn in carried if not known or c.client == address]
+    strange = [] if own else _Strangers(facts, hop, deployment).carrying(round_)
+    turns = own or strange
+    if not turns:
+        # Somebody between the two sent it on, so that it left the hop.
+        return Passage("yes", 1, source=SOURCE) if carried else None
+    left = "answered" if any(turn.answer_acked for turn in turns) else "yes"
+    return Passage(left, len(turns), elsewhere=bool(strange), source=SOURCE)
 
 
 def broke_off_in_packets(facts: Facts, round_: Round, hop: Hop, deployment: Deployment) -> bool:
@@ -214,6 +223,8 @@ def _quiet(round_: Round, connections: Iterable[PacketConnection]) -> bool:
     least = REQUEST_BYTES_FRACTION * round_.exchange.request_bytes
     for connection in connections:
         tried = _opened_during(round_, connection) and connection.answered_ns is None
+        if connection.unseen_bytes or _opened_in_vain(connection):
+            return False
         unknown = any(
             begun <= turn.begun_ns <= until and not turn.ids and turn.request_bytes >= least
             for turn in connection.turns
@@ -221,6 +232,17 @@ def _quiet(round_: Round, connections: Iterable[PacketConnection]) -> bool:
         if tried or unknown or connection.turns_left_out:
             return False
     return True
+
+
+def _opened_in_vain(connection: PacketConnection) -> bool:
+    """Opened, and never used: what should have gone over it may have been lost on the hop's host.
+
+    One that is closed at once was a look at whether anybody listens.
+    """
+    if connection.opened_ns is None or connection.turns or connection.turns_left_out:
+        return False
+    until_ns = connection.ends[0].at_ns if connection.ends else None
+    return until_ns is None or until_ns - connection.opened_ns >= WATCHED_S_MIN * NS_PER_S
 
 
 def _opened_during(round_: Round, connection: PacketConnection) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from exonerate.core.deployment.model import Deployment, Hop
 from exonerate.core.diagnosis.between import broke_off_at_tap, tapped_passage
-from exonerate.core.diagnosis.captured import broke_off_in_packets, captured_passage
+from exonerate.core.diagnosis.captured import SOURCE, broke_off_in_packets, captured_passage
 from exonerate.core.diagnosis.carried import Passage, passage, upstream_in_sight
 from exonerate.core.diagnosis.counted import counted_passage
 from exonerate.core.diagnosis.facts import Facts, Round, Session
@@ -26,7 +26,7 @@ def passage_of(
     facts: Facts, session: Session, round_: Round, hop: Hop, deployment: Deployment
 ) -> Passage | None:
     """What became of one request of a session at a hop; None if nothing showed it."""
-    captured = captured_passage(facts, session, round_, hop, deployment)
+    captured = captured_passage(facts, round_, hop, deployment)
     return (
         tapped_passage(facts, round_, hop, deployment)
         or (captured if captured is not None and captured.left != "no" else None)
@@ -45,18 +45,24 @@ def upstream_face(
     `elsewhere`: all that was seen to leave it went to addresses that are no hop here, so that
     somebody whom nobody named stands behind it.
     """
-    seen, elsewhere = False, 0
+    seen, elsewhere, kept = False, 0, list[Passage]()
     for session in through:
         for round_ in session.rounds:
             found = passage_of(facts, session, round_, hop, deployment)
+            if found is not None and found.source == SOURCE and round_.outcome == "ok":
+                # That others passed says nothing of one which may be lost before it comes here.
+                continue
             if found is not None and found.left != "no" and not found.elsewhere:
                 return by_source(Observation(hop.name, "upstream-face", "seen", 1, 1), [found])
-            elsewhere += found is not None and bool(found.elsewhere)
-            seen = seen or found is not None
+            if found is not None:
+                elsewhere += bool(found.elsewhere)
+                kept.append(found)
             seen = seen or upstream_in_sight(facts, session, round_, hop, deployment)
     if elsewhere:
         return Observation(hop.name, "upstream-face", "elsewhere", elsewhere, elsewhere)
-    return Observation(hop.name, "upstream-face", "seen", 1, 1) if seen else None
+    if not seen and not kept:
+        return None
+    return by_source(Observation(hop.name, "upstream-face", "seen", 1, 1), [] if seen else kept)
 
 
 def own_upstream_side(facts: Facts, hop: Hop, seen: Sequence[Observation]) -> bool:

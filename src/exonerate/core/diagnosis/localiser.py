@@ -53,7 +53,6 @@ from exonerate.core.diagnosis.engine_rules import (
 from exonerate.core.diagnosis.facts import Facts
 from exonerate.core.diagnosis.flips import (
     FLIPS_MIN,
-    scenes_with_symptom,
 )
 from exonerate.core.diagnosis.inquiries import (
     next_shape,
@@ -62,6 +61,7 @@ from exonerate.core.diagnosis.inquiries import (
 from exonerate.core.diagnosis.judgement import Judgement, judge
 from exonerate.core.diagnosis.observables import victim_sessions
 from exonerate.core.diagnosis.pacing import copy_lasts_s
+from exonerate.core.diagnosis.proving import proving_scene
 from exonerate.core.diagnosis.remaining import (
     FAULTS_MAX,
     convictions,
@@ -81,13 +81,12 @@ from exonerate.core.diagnosis.unasked import (
     EXPLANATION_TIMES_MIN,
     abort_wanted,
     nothing_to_leave,
-    refuses_whatever,
 )
 from exonerate.core.diagnosis.vocabulary import ANSWERED
 from exonerate.core.json_types import JsonObject
 from exonerate.core.scene import Scene
 
-RULES = "locate/3"
+RULES = "locate/4"
 CLEAN_SESSIONS_MIN = 3
 EXPLAINED_BY = {
     "benign-nondeterminism": ("load-text",),
@@ -190,7 +189,7 @@ def _telling_scene(judgement: Judgement, left_s: float, *, seed: int, gentle: bo
     if inquiry is not None:
         return axis_scene(judgement.deployment, judgement.facts, inquiry, seed, gentle=gentle)
     walk = _repeating_walk(judgement, left_s, seed=seed, gentle=gentle)
-    return walk or _what_passes(judgement, left_s, seed=seed, gentle=gentle)
+    return walk or _proving(judgement, left_s, seed=seed, gentle=gentle)
 
 
 def _copy(judgement: Judgement, *, seed: int, gentle: bool) -> Scene:
@@ -200,6 +199,12 @@ def _copy(judgement: Judgement, *, seed: int, gentle: bool) -> Scene:
         judgement.facts, judgement.deployment, fresh_at, gentle=gentle, clocked=clocked
     )
     return victim_scene(judgement.deployment, shape, seed)
+
+
+def _proving(judgement: Judgement, left_s: float, *, seed: int, gentle: bool) -> Scene | None:
+    if not certain(judgement):
+        return None
+    return proving_scene(judgement, left_s, seed=seed, gentle=gentle)
 
 
 def _repeating_walk(
@@ -225,14 +230,6 @@ def _repeating_walk(
 
 def _walks(judgement: Judgement) -> int:
     return sum(scene.id.startswith("walk-") for scene in judgement.facts.scenes)
-
-
-def _what_passes(judgement: Judgement, left_s: float, *, seed: int, gentle: bool) -> Scene | None:
-    """What a box may let through that has refused all so far: it is convicted only by that."""
-    refuses = judgement.top_is("request-refused") and refuses_whatever(judgement)
-    if not refuses or not certain(judgement) or scenes_with_symptom(judgement) < 2:
-        return None
-    return next_refinement(judgement, left_s - LINGER_S, seed=seed, gentle=gentle)
 
 
 def _refinement(judgement: Judgement, left_s: float, *, seed: int, gentle: bool) -> Scene | None:

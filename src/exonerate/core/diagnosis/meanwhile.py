@@ -46,9 +46,26 @@ def engine_state(facts: Facts, session: Session, engines: Sequence[str]) -> str 
     `stuck`: it held requests, and nothing moved for anybody; `holding`: it held one without working
     on it, while others were answered. None if it was not seen. The most telling engine counts.
     """
-    failed = session.waiting
-    if failed is None:
-        return None
+    waiting = session.waiting
+    return None if waiting is None else _state_during(facts, session, waiting, engines)
+
+
+def engine_states(facts: Facts, session: Session, engines: Sequence[str]) -> list[str]:
+    """The same, once for each round that was late, as long as they agree; else of the first alone.
+
+    A session that goes on after a late answer waits again, for another request.
+    """
+    first = engine_state(facts, session, engines)
+    if first is None:
+        return []
+    late = [r for r in session.rounds if session.failed is None and r.outcome == "slow"]
+    others = [_state_during(facts, session, round_, engines) for round_ in late[1:]]
+    return [first] * (1 + len(others)) if set(others) == {first} else [first]
+
+
+def _state_during(
+    facts: Facts, session: Session, failed: Round, engines: Sequence[str]
+) -> str | None:
     states = [_state_of(_look(facts, e, failed), facts, failed) for e in engines]
     seen = [state for state in states if state is not None]
     if session.hop not in engines and _answered_meanwhile(facts, failed, engines):

@@ -44,9 +44,10 @@ from exonerate.core.diagnosis.faces import (
     upstream_face,
 )
 from exonerate.core.diagnosis.facts import Facts, Session
+from exonerate.core.diagnosis.gpus import gpu_failed, gpu_slowed
 from exonerate.core.diagnosis.leaving import leaving, surplus, without_borrowed_copies
 from exonerate.core.diagnosis.logged import by_source
-from exonerate.core.diagnosis.meanwhile import engine_state, legs
+from exonerate.core.diagnosis.meanwhile import engine_states, legs
 from exonerate.core.diagnosis.situations import deep_health, engine_health
 from exonerate.core.diagnosis.speakers import spoken_by
 from exonerate.core.diagnosis.stepping import steps
@@ -131,7 +132,7 @@ def _of_hop(hop: Hop, facts: Facts, deployment: Deployment) -> list[Observation]
 
 
 def _of_engine(hop: Hop, facts: Facts, through: Sequence[Session]) -> list[Observation | None]:
-    """What its process, its counters to the end of waits, and its own log say of an engine."""
+    """What its process, its counters, its own log and its host's GPUs say of an engine."""
     if not is_engine(hop):
         return []
     return [
@@ -139,6 +140,8 @@ def _of_engine(hop: Hop, facts: Facts, through: Sequence[Session]) -> list[Obser
         steps(hop, facts, through),
         watchdog(hop, facts, through),
         engine_said(hop, facts),
+        gpu_failed(hop, facts),
+        gpu_slowed(hop, facts, through),
     ]
 
 
@@ -168,9 +171,9 @@ def _while_waiting(
     states = [
         state
         for (session, _), passed in zip(looks, found, strict=True)
-        if (state := engine_state(facts, session, engines)) is not None
+        for state in engine_states(facts, session, engines)
         # What an engine does for others says nothing of a request that never set out for it.
-        and (passed is None or passed.left != "no" or state in ("idle", "stuck"))
+        if passed is None or passed.left != "no" or state in ("idle", "stuck")
     ]
     gone = [p for p in passages if p.left != "no"]
     entered = [s for s in waiting if s.hop == hop.name]

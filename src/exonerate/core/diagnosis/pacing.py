@@ -27,6 +27,9 @@ JUST_SHORT = 1.2
 """So many times shorter than the longest idle time that went well: surely well."""
 START_OFFSETS_S, START_OFFSETS_FROM_S = (0.0, 1.3, 0.6, 1.9), 1.0
 """How much later a scene begins to ask, where answers were broken off after so long."""
+ANSWER_SHARES, ANSWER_OFFSET_S_MAX = (0.0, 0.95, 0.5, 0.7), 3.0
+"""How much later, in answers, where one stopped in the middle: a clock then meets another request,
+and a box that counts meets the same one."""
 FRESH_S = 10.0
 """So long may the requests on new connections take, if there need not be as many."""
 THINK_FACTORS = (1.0, 0.5, 0.25, 1.0, 0.5, 0.25)
@@ -59,9 +62,19 @@ def start_offset_s(facts: Facts, number: int) -> float:
         for s in facts.sessions
         if s.victim_shaped and s.failed is not None and s.failed.outcome in BROKEN_OFF
     ]
-    if not any(round_.total_s >= START_OFFSETS_FROM_S for round_ in broken):
+    if any(round_.total_s >= START_OFFSETS_FROM_S for round_ in broken):
+        return START_OFFSETS_S[number % len(START_OFFSETS_S)]
+    if not _stopped_in_the_middle(facts):
         return 0.0
-    return START_OFFSETS_S[number % len(START_OFFSETS_S)]
+    copies = sum(scene.id.startswith("victim-") for scene in facts.scenes)
+    share = ANSWER_SHARES[copies % len(ANSWER_SHARES)]
+    return min(ANSWER_OFFSET_S_MAX, share * 2 * stagger_s(facts))
+
+
+def _stopped_in_the_middle(facts: Facts) -> bool:
+    """Whether an answer to a copy of the victim began and was never finished."""
+    failed = (s.failed for s in facts.sessions if s.victim_shaped)
+    return any(r.outcome == "hang" and r.exchange.first_token_ns is not None for r in failed if r)
 
 
 def failing_request(facts: Facts) -> int:

@@ -9,12 +9,16 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from exonerate.core.diagnosis.gpu_readings import REASONS, XIDS, gpu_from_json
 from exonerate.core.json_access import at, count_at, number_at, object_of, text_at
 from exonerate.core.json_types import Json, JsonObject
 from exonerate.core.wire.packets.seen import capture_from_json
 
 FILES_SHARE = 0.95
 BUSY_SHARE = 0.9
+XID_AGE_S_MAX = 24 * 3600.0
+KILLED_AGE_S_MAX = 3600.0
+_USUAL = frozenset({"sw_power_cap"})
 LOCKS = frozenset({"futex_wait_queue", "futex_wait_queue_me", "futex_do_wait", "futex_wait"})
 
 LOG_SIGNALS: Mapping[str, re.Pattern[str]] = {
@@ -26,7 +30,10 @@ LOG_SIGNALS: Mapping[str, re.Pattern[str]] = {
     "the next hop refused or reset": re.compile(
         r"connection refused|reset by peer|SC--|upstream prematurely closed", re.IGNORECASE
     ),
-    "a watchdog spoke": re.compile(r"watchdog", re.IGNORECASE),
+    # Not that one was set up, which engines write as well.
+    "a watchdog spoke": re.compile(
+        r"watchdog timeout|watchdog caught|shared memory broadcast block found", re.IGNORECASE
+    ),
     "out of memory": re.compile(r"out of memory|OOM", re.IGNORECASE),
     "a GPU error": re.compile(r"\bXid\b|CUDA error|NCCL error", re.IGNORECASE),
 }
@@ -60,6 +67,7 @@ def suggestions(snapshot: JsonObject) -> list[Suggestion]:
     for process in _objects(snapshot, "processes"):
         found.extend(_of_process(process))
     found.extend(_of_packets(object_of(snapshot.get("packets"))))
+    found.extend(_of_gpus(object_of(snapshot.get("gpus"))))
     return found
 
 
@@ -214,6 +222,50 @@ def _of_sockets(about: str, process: JsonObject, *, is_client: bool) -> Iterator
             ("silent-drop", "fd-exhausted", "env-proxy"),
             "is anybody listening there, and is that where it should go?",
         )
+
+
+def _of_gpus(looked: JsonObject) -> Iterator[Suggestion]:
+    """GPUs that failed, or that hardware slows down; a power limit is reached in healthy work."""
+    if text_at(looked, "error") in ("lost", "no-answer"):
+        yield Suggestion(
+            "the GPUs of this host",
+            "`nvidia-smi` cannot reach one, or did not answer",
+            ("scheduler-stuck", "engine-restart"),
+            "does the kernel's log name an Xid? then move the load, and reset the device",
+        )
+    for gpu in map(gpu_from_json, _objects(looked, "gpus")):
+        if gpu.broken:
+            yield Suggestion(
+                f"GPU {gpu.index}",
+                "it cannot be used",
+                ("scheduler-stuck", "engine-restart"),
+                "move the load to other devices, and reset it",
+            )
+        slowed = [REASONS[reason] for reason in gpu.slowed if reason in REASONS.keys() - _USUAL]
+        if slowed:
+            heat = "" if gpu.temperature_c is None else f" at {gpu.temperature_c:.0f} degrees"
+            yield Suggestion(
+                f"GPU {gpu.index}",
+                f"its clocks are held down{heat}: {', '.join(slowed)}",
+                ("saturated", "long-prefill"),
+                "cooling and power supply; slow is no hang: see whether it gets on",
+            )
+    for said in _objects(looked, "kernel"):
+        code, age_s = count_at(said, "code") or 0, number_at(said, "age_s") or 0.0
+        if code in XIDS and age_s <= XID_AGE_S_MAX:
+            yield Suggestion(
+                f"the GPU on {text_at(said, 'bus') or '?'}",
+                f"Xid {code}, {age_s / 60:.0f} min ago: {XIDS[code]}",
+                ("scheduler-stuck", "engine-restart"),
+                "did the hang begin then? move the load, and reset the device",
+            )
+        elif text_at(said, "word") == "killed-for-memory" and age_s <= KILLED_AGE_S_MAX:
+            yield Suggestion(
+                "this host",
+                f"{age_s / 60:.0f} min ago its kernel killed a process for want of memory",
+                ("engine-restart",),
+                "is it one of the engine's? its log and `dmesg` say which",
+            )
 
 
 def _objects(value: Json, name: str) -> list[JsonObject]:

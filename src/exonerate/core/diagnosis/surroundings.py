@@ -9,7 +9,16 @@ from urllib.parse import urlsplit
 from exonerate.core.deployment.model import Deployment
 from exonerate.core.deployment.topology import hop_port, is_engine
 from exonerate.core.diagnosis.beside import ERROR_LOG, HEALTH, SETTINGS, TAP
-from exonerate.core.scene import Activity, ReadLog, SampleMetrics, Scene, Tap, WatchPackets
+from exonerate.core.diagnosis.gpus import on_this_host
+from exonerate.core.scene import (
+    Activity,
+    ReadLog,
+    SampleMetrics,
+    Scene,
+    Tap,
+    WatchGpus,
+    WatchPackets,
+)
 
 DEEP_HEALTH: Mapping[str, str] = {
     "sglang": "/health_generate",
@@ -27,6 +36,9 @@ LIGHT = "/light"
 SETTINGS_PAGES: Mapping[str, str] = {"sglang": "/server_info"}
 """By the kind of an engine: what it says of its own settings (sglang 0.5.23)."""
 HEALTH_PERIOD_S = 1.0
+GPU_PERIOD_S = 2.0
+"""The tool that is asked takes a while, and now and then the driver's lock."""
+GPU_SAMPLES_MAX = 300
 HEALTH_SAMPLES_MAX = 600
 
 
@@ -40,6 +52,7 @@ def watches(deployment: Deployment, *, gentle: bool = False) -> tuple[Activity, 
         *taps(deployment),
         *_health(deployment, gentle=gentle),
         *_settings(deployment),
+        *_gpus(deployment),
     )
 
 
@@ -102,6 +115,12 @@ def _settings(deployment: Deployment) -> Iterator[SampleMetrics]:
                 every_s=HEALTH_PERIOD_S,
                 background=True,
             )
+
+
+def _gpus(deployment: Deployment) -> Iterator[WatchGpus]:
+    """This host's GPUs, where an engine runs on it."""
+    if any(is_engine(hop) and on_this_host(hop) for hop in deployment.hops):
+        yield WatchGpus(name="gpus", count=GPU_SAMPLES_MAX, every_s=GPU_PERIOD_S)
 
 
 def taps(deployment: Deployment) -> list[Tap]:

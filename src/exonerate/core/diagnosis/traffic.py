@@ -10,12 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from exonerate.core.deployment.model import Deployment
-from exonerate.core.deployment.topology import probeable
+from exonerate.core.deployment.topology import is_engine, probeable
 from exonerate.core.diagnosis import beats
 from exonerate.core.diagnosis.axes.load import CROWD, LOAD
 from exonerate.core.diagnosis.axes.registry import AXES
 from exonerate.core.diagnosis.axes.scenes import TRIES
 from exonerate.core.diagnosis.axes.walks import ROUNDS_MAX, WALK_TOKENS, WALKS_MAX
+from exonerate.core.diagnosis.proving import ALONE_TOKENS
 from exonerate.core.diagnosis.special_scenes import (
     ABORT_ROUNDS,
     ABORT_ROUNDS_AT_ENGINE,
@@ -51,6 +52,7 @@ def traffic(deployment: Deployment, *, copies_max: int, gentle: bool = False) ->
         _victim(deployment, copies_max, gentle=gentle),
         _content(deployment, copies_max),
         _abort(deployment),
+        _alone(deployment),
         _axes(deployment, gentle=gentle),
         _crowd(deployment, gentle=gentle),
         _beats(deployment),
@@ -123,6 +125,18 @@ def _abort(deployment: Deployment) -> Traffic:
     )
 
 
+def _alone(deployment: Deployment) -> Traffic:
+    return Traffic(
+        kind="alone",
+        begins=("alone-",),
+        when="before an engine is called stuck: a few words, with nothing else under way",
+        scenes_max=max(1, sum(is_engine(hop) for hop in deployment.hops)),
+        requests_max=1,
+        in_flight_max=1,
+        output_tokens_max=ALONE_TOKENS,
+    )
+
+
 def _axes(deployment: Deployment, *, gentle: bool) -> Traffic:
     victim = deployment.victim
     sessions = 2 * TRIES
@@ -163,7 +177,7 @@ def _beats(deployment: Deployment) -> Traffic:
         when="where a box seems to end answers by a clock: several are kept under way for a while",
         scenes_max=beats.SCENES_MAX,
         requests_max=2 * beats.ANSWERS_MAX,
-        in_flight_max=2 * beats.ANSWERS_MAX,
+        in_flight_max=beats.LASTS_MOST * (beats.AT_ONCE + beats.AT_ONCE_PAST) + 2,
         output_tokens_max=deployment.victim.max_tokens,
         left_out="all",
     )

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 
 from exonerate.core.deployment.model import Deployment
-from exonerate.core.deployment.topology import before, probeable
+from exonerate.core.deployment.topology import before, hop_named, probeable
+from exonerate.core.diagnosis.aside import SMALL
 from exonerate.core.diagnosis.engine_rules import queue_proves
 from exonerate.core.diagnosis.facts import Facts, Round
 from exonerate.core.diagnosis.judgement import Judgement
@@ -21,7 +22,7 @@ EXPLANATION_TIMES_MIN = 2
 def unasked(judgement: Judgement) -> bool:
     """Whether something that tells the top suspect from its neighbours was not asked or seen."""
     if judgement.top_is("scheduler-stuck"):
-        return abort_wanted(judgement)
+        return abort_wanted(judgement) or alone_wanted(judgement)
     if judgement.top_is("cancel-not-propagated"):
         return not queue_proves(judgement)
     if judgement.top_is("idle-timer") and _says(judgement, "unavailable"):
@@ -75,6 +76,24 @@ def abort_wanted(judgement: Judgement) -> bool:
     )
     engines_busy = busy and judgement.top.suspect.suspect_class.slug in ABORT_QUESTION
     return engines_busy and not any(s.id.startswith("abort-") for s in judgement.facts.scenes)
+
+
+def alone_wanted(judgement: Judgement) -> bool:
+    """Whether the engine was asked nothing that it could have answered at once.
+
+    Counters that stand still show an engine that is stuck, and one that reads a long prompt. Its
+    own watchdog, or a token that it cannot make for its health page, tells as well.
+    """
+    hop = hop_named(judgement.deployment, judgement.top.suspect.hop)
+    told = ("watchdog", "deep-health")
+    if not probeable(hop) or any(judgement.times(name) for name in told):
+        return False
+    return all(s.plan.name != alone_name(hop.name) for s in judgement.facts.sessions)
+
+
+def alone_name(hop: str) -> str:
+    """The name of the session that asks a few words of an engine, alone."""
+    return f"{SMALL}{hop}/alone"
 
 
 def nothing_to_leave(facts: Facts, deployment: Deployment) -> bool:

@@ -35,6 +35,8 @@ Every observable is about one hop:
 - ``watchdog``: whether the engine's own watchdog said, for the time of a wait, that the scheduler
   stood still; ``silent`` where it is known to have had time to
 - ``engine-said``: what else its log said of itself; no class predicts it, it is told
+- ``gpu-failed``, ``gpu-slowed``: whether a GPU of the engine's host failed a short while ago, or
+  was slowed down in a wait, for a grave reason or one that was not there before
 - ``answer-held``: whether the answer's bytes reached the hop while its client got none of them
 - ``spoken-by``: whether an error answer is the engine's own, by its `Server` header and its kind
 - ``ended-by``: who ended the failing exchange; ``upstream``: the hop's log blames the next hop
@@ -101,6 +103,8 @@ VALUES: Mapping[str, tuple[str, ...]] = {
     "slots-held": ("as-live", "above-live"),
     "engine-process": ("same", "restarted", "down"),
     "steps": ("stop", "go-on"),
+    "gpu-failed": ("no", "yes"),
+    "gpu-slowed": ("no", "yes"),
     "watchdog": ("spoke", "silent"),
     "engine-said": (
         "gpu-error", "out-of-memory", "died", "transfer-failed", "front-end-stood-still",

@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from exonerate.core.deployment.model import Deployment
-from exonerate.core.deployment.topology import entry_hop, is_engine, probeable
+from exonerate.core.deployment.topology import (
+    entry_hop,
+    hop_named,
+    is_engine,
+    next_hops,
+    probeable,
+)
 from exonerate.core.diagnosis.axes.axis import Axis
 from exonerate.core.diagnosis.axes.covered import unvaried
 from exonerate.core.diagnosis.axes.registry import axis_of
@@ -13,7 +19,9 @@ from exonerate.core.diagnosis.axes.walks import repeats_in_walks
 from exonerate.core.diagnosis.between import unused_taps
 from exonerate.core.diagnosis.captured import missed_packets
 from exonerate.core.diagnosis.details import settings_of
+from exonerate.core.diagnosis.faces import own_upstream_side
 from exonerate.core.diagnosis.facts import Facts, no_common_language
+from exonerate.core.diagnosis.gpus import unseen_gpus
 from exonerate.core.diagnosis.judgement import Judgement
 from exonerate.core.diagnosis.logged import unread_logs
 from exonerate.core.diagnosis.observables import victim_sessions
@@ -23,6 +31,7 @@ from exonerate.core.diagnosis.situations import (
     order_doubtful,
 )
 from exonerate.core.diagnosis.suspect import Observation
+from exonerate.core.diagnosis.unasked import alone_name
 from exonerate.core.diagnosis.watchdogs import unheard_watchdogs
 from exonerate.core.json_types import Json
 
@@ -44,7 +53,7 @@ _TEXTS: Mapping[tuple[str, str], str] = {
     ("through", "no-answer"): "through {hop} the connection was closed without an answer",
     ("fresh-meanwhile", "ok"): "a new connection through {hop} was answered while the old waited",
     ("fresh-meanwhile", "fails"): "a new connection through {hop} failed as well",
-    ("small-meanwhile", "ok"): "a small request through {hop} was answered while the victim waited",
+    ("small-meanwhile", "ok"): "a small request through {hop} was answered, the victim's own not",
     ("small-meanwhile", "fails"): "a small request through {hop} failed as well",
     ("beyond-meanwhile", "ok"): "a new connection past {hop} was answered while the victim waited",
     ("beyond-meanwhile", "fails"): "a new connection past {hop} failed while the victim waited",
@@ -66,6 +75,8 @@ _TEXTS: Mapping[tuple[str, str], str] = {
     ("request-left", "yes"): "{hop} sent the request on and nothing came back",
     ("request-left", "answered"): "{hop} sent the request on and an answer came back to it",
     ("steps", "go-on"): "{hop} still made steps, for whomever, when rounds were given up",
+    ("gpu-failed", "yes"): "a GPU of the host of {hop} failed",
+    ("gpu-slowed", "yes"): "a GPU of the host of {hop} was slowed down while rounds waited",
     ("watchdog", "spoke"): "the watchdog of {hop} said that its scheduler stood still meanwhile",
     ("watchdog", "silent"): "the watchdog of {hop} is on and stayed silent",
     ("engine-said", "gpu-error"): "{hop} wrote of an error of its GPU",
@@ -248,8 +259,7 @@ def not_examined(facts: Facts, deployment: Deployment) -> list[str]:
     missing.extend(unheard_watchdogs(facts, deployment))
     missing.extend(unused_taps(facts, deployment))
     missing.extend(not_seen(facts, deployment))
-    if any(is_engine(hop) for hop in deployment.hops):
-        missing.append("the health of the engine's GPUs (NVML, Xid messages of the kernel)")
+    missing.extend(unseen_gpus(facts, deployment))
     missing.append("the client program itself: its own requests were imitated, not recorded")
     missing.extend(unvaried(facts))
     return missing
@@ -262,6 +272,18 @@ def _strangers(judgement: Judgement) -> list[str]:
         "what listens there, so that it can be asked as well"
         for o in judgement.observations
         if (o.observable, o.value) == ("upstream-face", "elsewhere")
+    ]
+
+
+def _slow_readers(judgement: Judgement) -> list[str]:
+    """Engines that answer a few words, and the victim's request not within its deadline."""
+    deadline_s = judgement.deployment.victim.deadline_s
+    return [
+        f"`{o.hop}` answers a few words, and not yet the victim's request after {deadline_s:g} s: "
+        "raise `deadline_s` in `[victim]` above what such a request takes there"
+        for o in judgement.observations
+        if (o.observable, o.value) == ("small-meanwhile", "ok")
+        and any(s.plan.name == alone_name(o.hop) for s in judgement.facts.sessions)
     ]
 
 
@@ -290,6 +312,7 @@ def suggestions(judgement: Judgement, outcome: str) -> list[str]:
         *address_doubtful(judgement.facts, judgement.deployment),
         *order_doubtful(judgement.facts, judgement.deployment),
         *_strangers(judgement),
+        *_slow_readers(judgement),
         *_status_hints(judgement),
     ]
     if believable and not steps:
@@ -344,9 +367,20 @@ def _fault_paragraph(judgement: Judgement, elapsed: str) -> str:
     if repeats_in_walks(judgement.facts, hop):
         seen += "; requests in a row failed in the same way in a walk, and not past the hop"
     return (
-        f"`{hop}` {suspect_class.mechanism} (`{suspect_class.slug}`). Seen: {seen}. "
+        f"{_who(judgement)} {suspect_class.mechanism} (`{suspect_class.slug}`). Seen: {seen}. "
         f"What flips it: {suspect_class.flips}. ({elapsed})"
     )
+
+
+def _who(judgement: Judgement) -> str:
+    """The hop, or it and what may stand behind it, where only one of its faces is known."""
+    suspect = judgement.top.suspect
+    hop = hop_named(judgement.deployment, suspect.hop)
+    nexts = " and ".join(f"`{other.name}`" for other in next_hops(judgement.deployment, hop.name))
+    between = suspect.suspect_class.layer in ("proxy", "router") and bool(nexts)
+    if not between or own_upstream_side(judgement.facts, hop, judgement.observations):
+        return f"`{hop.name}`"
+    return f"`{hop.name}`, or something between it and {nexts},"
 
 
 def _no_fault_paragraph(judgement: Judgement, elapsed: str) -> str:

@@ -34,6 +34,7 @@ _HEAD_END = re.compile(rb"\r?\n\r?\n")
 _TLS_HANDSHAKE = b"\x16\x03"
 _LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 _HISTORIES = ("messages", "input")
+_ASKING = (*_HISTORIES, "prompt")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +60,17 @@ class Asked:
     """It came through another box: an absolute target, or a `via` or `x-forwarded-for` header."""
     request_id: str | None = None
     """The `x-request-id`, where it is one of ours."""
+
+
+def asks_for_stream(body: Json) -> bool | None:
+    """Whether the body of a request asks for a stream; None where it does not ask for anything.
+
+    Every one of the APIs takes a request that does not say so as one for a whole answer.
+    """
+    stream = at(body, "stream")
+    if isinstance(stream, bool):
+        return stream
+    return False if any(at(body, key) is not None for key in _ASKING) else None
 
 
 class RequestReader(ResponseReader):
@@ -105,7 +117,6 @@ class RequestReader(ResponseReader):
         body = self._json()
         history = next((value for key in _HISTORIES if (value := at(body, key))), None)
         limits = (count_at(body, name) for name in _LIMITS)
-        stream = at(body, "stream")
         return Asked(
             method=self._method,
             path=self.path,
@@ -116,7 +127,7 @@ class RequestReader(ResponseReader):
             body_bytes=self._body_bytes,
             prompt_sha256=self._digest.hexdigest() if self.complete and self._body_bytes else None,
             model=text_at(body, "model"),
-            stream=stream if isinstance(stream, bool) else None,
+            stream=asks_for_stream(body),
             max_tokens=next((limit for limit in limits if limit), None),
             messages=len(history) if isinstance(history, list) else None,
             tools=bool(at(body, "tools")),

@@ -10,7 +10,8 @@ import click
 from exonerate.adapters.snapshots import take_snapshot
 from exonerate.compose import page_reader, series_reader, system_clock
 from exonerate.core.case.answers import objects_in
-from exonerate.core.json_access import at, count_at, object_of
+from exonerate.core.diagnosis.gpu_readings import REASONS
+from exonerate.core.json_access import at, count_at, number_at, object_of
 from exonerate.core.json_types import Json, JsonObject
 from exonerate.errors import ExonerateError
 from exonerate.frontends.cli import exit_status
@@ -78,6 +79,8 @@ def _print(answer: JsonObject) -> None:
         _print_process(process)
     for connection in objects_in(object_of(answer.get("packets")), "connections"):
         _print_connection(connection)
+    for gpu in objects_in(object_of(answer.get("gpus")), "gpus"):
+        click.echo(_gpu_line(gpu))
     for missing in _list(answer, "not_seen"):
         click.echo(f"not seen: {missing}")
     found = objects_in(answer, "suggestions")
@@ -90,6 +93,20 @@ def _print(answer: JsonObject) -> None:
         f"\nOne look convicts nobody. Recorded in case {answer['case']}; "
         "`exonerate locate` decides by experiment."
     )
+
+
+def _gpu_line(gpu: JsonObject) -> str:
+    """What one GPU says of itself, without what it does not say."""
+    heat, busy = number_at(gpu, "temperature_c"), number_at(gpu, "busy")
+    used, total = number_at(gpu, "memory_used_mib"), number_at(gpu, "memory_total_mib")
+    known = [
+        None if heat is None else f"{heat:.0f} degrees",
+        None if busy is None else f"{busy:.0%} busy",
+        None if used is None or total is None else f"{used:.0f} of {total:.0f} MiB",
+        *(REASONS.get(str(reason)) for reason in _list(gpu, "slowed")),
+    ]
+    shown = ", ".join(part for part in known if part is not None)
+    return f"GPU {at(gpu, 'index')} ({at(gpu, 'bus') or '?'}): {shown or 'says nothing'}"
 
 
 def _print_process(process: JsonObject) -> None:

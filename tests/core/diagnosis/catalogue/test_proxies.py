@@ -145,3 +145,23 @@ def test_an_engine_that_stops_in_the_middle_is_not_the_boxs_fault() -> None:
     stalls = replace(OK, stalls=True)
     answer: Any = locate_in(World(lambda a: stalls if a.on_connection == 2 else OK))
     assert not [fault for fault in answer["faults"] if fault["hops"] != ["engine"]]
+
+
+@pytest.mark.parametrize(
+    ("past", "slug"), [("no-connect", "engine-restart"), ("ok", "breaker-open")]
+)
+def test_a_router_that_takes_a_dead_worker_out_is_right(past: str, slug: str) -> None:
+    """It says 503 as one does whose worker is well; whether anybody listens there tells."""
+    deployment = parse_deployment(ROUTED, path="test", folder="/")
+    down = past == "no-connect"
+    at_router = {
+        "through": "server-error", "beyond": past, "fails-at": "first-request",
+        "request-left": "no", "ended-by": "hop", "ended-after": "at-once",
+        "error-said": "unavailable", "spoken-by": "hop",
+    }  # fmt: skip
+    at_worker = {"through": "mixed", "ended-by": "hop", "engine-process": "down"} if down else {}
+    found = [Observation("router", name, value, 6, 6) for name, value in at_router.items()]
+    found += [Observation("worker", name, value, 6, 6) for name, value in at_worker.items()]
+    ratings, _ = rate(suspects_of(deployment), found)
+    assert ratings[0].suspect.suspect_class.slug == slug
+    assert ratings[0].posterior > 0.95

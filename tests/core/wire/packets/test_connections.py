@@ -133,6 +133,20 @@ def test_a_connection_that_is_older_than_the_capture_counts_from_there() -> None
     assert [(t.request_bytes, t.answer_bytes) for t in seen.turns] == [(len(REQUEST), 1)]
 
 
+def test_what_a_client_has_sent_and_never_came_shows_in_its_next_number() -> None:
+    """Something on its own host took it away; a FIN has a number of its own."""
+    one = talk()
+    one.send(REQUEST)
+    one.up += 300
+    one.send()
+    assert one.seen().unseen_bytes == 300
+    other = talk()
+    other.send(REQUEST, flags=FIN | ACK)
+    other.up += 1
+    other.send()
+    assert other.seen().unseen_bytes == 0
+
+
 def test_numbers_that_begin_again_at_zero_count_on() -> None:
     """After 2^32 comes 0."""
     one = talk(up=(1 << 32) - 3)

@@ -223,6 +223,8 @@ BREAKER_OPEN = SuspectClass(
         # A router may try again for a while before it says no.
         "ended-after": any_of("at-once", "constant-silence", "own-silence"),
     },
+    # Where nothing past it answers, it was right to take that out.
+    total=True,
     needs=("request-left",),
     flips="after the breaker's period the same request passes",
 )

@@ -8,6 +8,7 @@ from datetime import datetime
 from exonerate.core.diagnosis.client.victim_shape import NS_PER_S, SentRequest, sent_of
 from exonerate.core.json_access import at, count_at, number_at, object_of, parse_json, text_at
 from exonerate.core.json_types import Json, JsonObject
+from exonerate.core.wire.request_reader import asks_for_stream
 from exonerate.core.wire.tapped import (
     COMPLETION_PATHS,
     TappedExchange,
@@ -56,7 +57,6 @@ def _har_entry(entry: Json) -> SentRequest | None:
     text = posted if isinstance(posted, str) else ""
     body = object_of(parse_json(text))
     usage = _usage(entry)
-    stream = at(body, "stream")
     status = count_at(entry, "response", "status") or 0
     took_ms = number_at(entry, "time") or 0.0
     return SentRequest(
@@ -65,7 +65,7 @@ def _har_entry(entry: Json) -> SentRequest | None:
         path=path,
         body_bytes=len(text.encode()) or count_at(entry, "request", "bodySize") or 0,
         request_number=None,
-        stream=stream if isinstance(stream, bool) else None,
+        stream=asks_for_stream(body),
         model=text_at(body, "model"),
         max_tokens=count_at(body, "max_tokens") or count_at(body, "max_completion_tokens"),
         prompt_tokens=count_at(usage, "prompt_tokens"),

@@ -123,6 +123,7 @@ class _Connection:
     answered_ns: int | None = None
     syn_again: int = 0
     too_big: int = 0
+    unseen_bytes: int = 0
     up: _Way = field(default_factory=_Way)
     down: _Way = field(default_factory=_Way)
     ends: list[End] = field(default_factory=list)
@@ -141,17 +142,26 @@ class _Connection:
             return
         self.last_ns = max(self.last_ns, at_ns)
         other.unanswered = 0
-        if segment.flags & SYN:
-            self._opening(segment, at_ns, way, upwards=upwards)
-        if not segment.window and not segment.flags & (SYN | RST):
-            way.zero_windows += 1
+        self._flags(segment, at_ns, way, upwards=upwards)
         if segment.flags & ACK:
             self._acknowledged(segment, upwards=upwards)
         if segment.payload_bytes and not segment.flags & RST:
             self._bytes(segment, at_ns, way, upwards=upwards)
-        if segment.flags & (FIN | RST):
-            self._ended("client" if upwards else "server", segment.flags, at_ns)
+        if segment.flags & FIN and way.next is not None:
+            way.next = (segment.sequence + segment.payload_bytes + 1) % _NUMBERS
         self._note_silence()
+
+    def _flags(self, segment: Segment, at_ns: int, way: _Way, *, upwards: bool) -> None:
+        if segment.flags & SYN:
+            self._opening(segment, at_ns, way, upwards=upwards)
+        elif segment.flags & (FIN | RST):
+            self._ended("client" if upwards else "server", segment.flags, at_ns)
+        if not segment.window and not segment.flags & (SYN | RST):
+            way.zero_windows += 1
+        if upwards and not segment.payload_bytes and not segment.flags & (SYN | RST):
+            # A segment without data has the number of the next byte.
+            ahead = 0 if way.next is None else _beyond(segment.sequence, way.next)
+            self.unseen_bytes = max(self.unseen_bytes, ahead)
 
     def told(self, since_ns: int, addresses: frozenset[bytes]) -> PacketConnection:
         """What it is by now, with the turns of which something came since then."""
@@ -170,6 +180,7 @@ class _Connection:
             syn_again=self.syn_again,
             zero_windows=self.up.zero_windows,
             server_zero_windows=self.down.zero_windows,
+            unseen_bytes=self.unseen_bytes,
             too_big=self.too_big,
             ends=tuple(self.ends),
             turns=tuple(turn.shown() for turn in self.turns if turn.last_ns >= since_ns),

@@ -81,6 +81,8 @@ class PacketConnection:
     zero_windows: int = 0
     """How often the client said that it can take nothing more."""
     server_zero_windows: int = 0
+    unseen_bytes: int = 0
+    """What its client has sent by its own numbers, and never came here."""
     too_big: int = 0
     """How often a router said that a packet did not fit."""
     ends: tuple[End, ...] = ()
