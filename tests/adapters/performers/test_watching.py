@@ -157,7 +157,7 @@ def test_an_engines_page_of_settings_is_no_page_of_counters() -> None:
     )
     sample = SampleMetrics(name="settings@engine", hop="engine", url="", count=1, every_s=1.0)
     player = ScenePlayer(clock=SystemClock(), performers={SampleMetrics: performer})
-    scene = Scene(id="s", why="", activities=(sample,), time_limit_s=5.0)
+    scene = Scene(id="s", why="", activities=(sample,), time_limit_s=60.0)
     (event,) = asyncio.run(player.play(scene, lambda _text, _fraction: None))
     assert asked == ["http://e/server_info"]
     assert event.data["values"] == {"watchdog_s": 300.0}

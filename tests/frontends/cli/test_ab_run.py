@@ -122,7 +122,7 @@ default = "slow"
     def run(self, *arguments: str) -> tuple[int, Any, str]:
         """Exit status, parsed stdout (None when it is empty) and stderr."""
         process = self.start(*arguments)
-        out, err = process.communicate(timeout=110)
+        out, err = process.communicate(timeout=250)
         return process.returncode, json.loads(out) if out else None, err
 
     def wait_for_the_other_arm(self) -> None:
@@ -164,10 +164,10 @@ SMALL = ("-C", "2", "--requests", "8", "--yes")
 
 
 def compared(place: Place) -> Any:
-    """The answer of an A/B whose gates all held.
+    """The answer of an A/B that came to a verdict.
 
-    On a host that has no time for the client, the answer says so, and must say no more than that;
-    then a slower engine is measured, beside which the same delays weigh less.
+    On a host that has no time for the client, or for the engine, the answer says so, and must say
+    no more than that; then a slower engine is measured, beside which the same delays weigh less.
     """
     for times in (1, 3, 9):
         place.take(times)
@@ -176,13 +176,12 @@ def compared(place: Place) -> Any:
         assert status in (0, 3), err
         assert place.script.read_bytes() == place.original
         assert place.paces() == ["default"]
-        broken = {gate["gate"] for gate in answer["gates"] if gate["status"] == "broken"}
-        if not broken:
-            assert status == 0, err
+        if status == 0:
             return answer
+        broken = {gate["gate"] for gate in answer["gates"] if gate["status"] == "broken"}
         assert broken <= {"in-flight", "instrument"}
-        assert answer["primary"]["verdict"] == "invalid"
-    raise AssertionError(f"the gates broke however slow the engine was: {broken}")
+        assert answer["primary"]["verdict"] == ("invalid" if broken else "undecided")
+    raise AssertionError(f"nothing was decided, however slow the engine was: {err}")
 
 
 def test_three_blocks_on_a_real_process(place: Place) -> None:
@@ -191,6 +190,7 @@ def test_three_blocks_on_a_real_process(place: Place) -> None:
     assert answer["primary"]["verdict"] == "better"
     assert answer["primary"]["effect"] > 0.3
     assert answer["arms"] == ["slow", "fast"]
+    assert [g["gate"] for g in answer["gates"] if g["status"] == "broken"] == []
     assert {g["gate"] for g in answer["gates"] if g["status"] == "kept"} >= {
         "environment", "errors", "tokens", "in-flight", "order", "start",
     }  # fmt: skip

@@ -33,13 +33,23 @@ def located(folder: Path, *words: str) -> tuple[int, Any]:
     return done.returncode, json.loads(done.stdout)
 
 
+def known(folder: Path, *words: str) -> tuple[int, Any]:
+    """The same, asked again where the host had too little time to show anything."""
+    for _ in range(3):
+        status, answer = located(folder, *words)
+        if answer["outcome"] != "insufficient_evidence":
+            break
+        assert (status, answer["faults"]) == (3, [])
+    return status, answer
+
+
 @pytest.mark.timeout(600)
 def test_the_swallowing_proxy_is_convicted_and_the_verdict_can_be_recomputed(
     tmp_path: Path,
 ) -> None:
     """Box, class, scope and count; engine cleared; one changed byte in the ledger is found."""
     with real_path(tmp_path, SWALLOW_THIRD):
-        status, answer = located(tmp_path, "--symptom", "hang")
+        status, answer = known(tmp_path, "--symptom", "hang")
     assert (status, answer["outcome"]) == (1, "fault"), answer["paragraph"]
     fault = answer["faults"][0]
     assert (fault["hops"], fault["class"]) == (["edge"], "drops-requests")
@@ -48,7 +58,7 @@ def test_the_swallowing_proxy_is_convicted_and_the_verdict_can_be_recomputed(
     assert "engine" in {item.get("hop") for item in answer["cleared"]}
     verified = exonerate(tmp_path, "case", "verify", "--json")
     assert verified.returncode == 0, verified.stdout
-    assert [verdict["same"] for verdict in json.loads(verified.stdout)["verdicts"]] == [True]
+    assert {verdict["same"] for verdict in json.loads(verified.stdout)["verdicts"]} == {True}
     change_one_byte(tmp_path / ".exonerate" / "ledger.db")
     broken = exonerate(tmp_path, "case", "verify", "--json")
     assert broken.returncode == 1
@@ -59,7 +69,7 @@ def test_the_swallowing_proxy_is_convicted_and_the_verdict_can_be_recomputed(
 def test_a_healthy_path_accuses_nobody(tmp_path: Path) -> None:
     """Exit status 0, nobody named, and everybody cleared."""
     with real_path(tmp_path):
-        status, answer = located(tmp_path)
+        status, answer = known(tmp_path)
     assert (status, answer["outcome"], answer["faults"]) == (0, "no_fault", [])
     assert {item.get("hop") for item in answer["cleared"]} == {"edge", "engine"}
 

@@ -91,6 +91,16 @@ def located(folder: Path, *program: str, options: tuple[str, ...] = ()) -> tuple
     return done.returncode, json.loads(done.stdout), done.stderr
 
 
+def known(folder: Path, *program: str, options: tuple[str, ...] = ()) -> tuple[int, Any, str]:
+    """The same, asked again where the host had too little time to show anything."""
+    for _ in range(3):
+        status, answer, said = located(folder, *program, options=options)
+        if answer["outcome"] != "insufficient_evidence":
+            break
+        assert (status, answer["faults"]) == (3, [])
+    return status, answer, said
+
+
 def blamed(answer: Any) -> list[tuple[str, list[str]]]:
     """Class and hops of every fault."""
     return [(fault["class"], fault["hops"]) for fault in answer["faults"]]
@@ -100,7 +110,7 @@ def test_a_healthy_client_on_a_healthy_path_accuses_nobody(tmp_path: Path) -> No
     """Status 0; the harness's own output is not lost; the verdict can be decided again."""
     with path(tmp_path, {}, {}):
         recording = ("--record", str(tmp_path / "tap.json"))
-        status, answer, said = located(tmp_path, *HARNESS, *SHORT, options=recording)
+        status, answer, said = known(tmp_path, *HARNESS, *SHORT, options=recording)
     assert (status, answer["outcome"]) == (0, "no_fault"), answer["paragraph"]
     assert answer["observed"]["requests"] == 3
     assert '"rounds_done": 3' in said
@@ -108,7 +118,7 @@ def test_a_healthy_client_on_a_healthy_path_accuses_nobody(tmp_path: Path) -> No
     assert victim.rounds == 4
     ledger = open_ledger(tmp_path / ".exonerate" / "ledger.db", clock=SystemClock())
     verdicts = objects_in(verify(ledger.check_chain(), DECIDERS), "verdicts")
-    assert [verdict["same"] for verdict in verdicts] == [True]
+    assert {verdict["same"] for verdict in verdicts} == {True}
 
 
 @pytest.mark.parametrize(
@@ -151,7 +161,8 @@ def test_a_client_that_is_to_blame_is_named_and_the_path_is_cleared(
 ) -> None:
     """By its own run through the tap, and by the same requests sent without it."""
     with path(tmp_path, engine, proxy):
-        status, answer, _ = located(tmp_path, *CLIENT, *SHORT, "--fault", *options)
+        status, answer, _ = known(tmp_path, *CLIENT, *SHORT, "--fault", *options)
+    assert answer["outcome"] == "fault", answer["paragraph"]
     ((named, hops),) = blamed(answer)
     assert (status, hops) == (1, expected[1]), answer["paragraph"]
     assert named in expected[0].split("|"), answer["paragraph"]
@@ -161,7 +172,7 @@ def test_a_client_that_is_to_blame_is_named_and_the_path_is_cleared(
 def test_a_tap_further_in_stands_while_the_program_runs(tmp_path: Path) -> None:
     """The proxy sends there: without it every request of the program would fail."""
     with path(tmp_path, {}, {}, tapped=True):
-        status, answer, said = located(tmp_path, *HARNESS, *SHORT)
+        status, answer, said = known(tmp_path, *HARNESS, *SHORT)
     assert '"rounds_done": 3' in said
     assert (status, blamed(answer)) == (0, []), answer["paragraph"]
 
