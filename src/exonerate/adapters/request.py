@@ -103,7 +103,8 @@ def victim_body(folder: Path, reference: str | None) -> bytes | None:
     path = folder / reference
     try:
         if not path.is_file():
-            raise FileNotFoundError(errno.ENOENT, "there is no such file")
+            why = "it is no file" if path.exists() else "there is no such file"
+            raise FileNotFoundError(errno.ENOENT, why)
         return path.read_bytes()
     except OSError as error:
         raise ExonerateError(
