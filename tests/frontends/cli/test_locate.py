@@ -35,7 +35,7 @@ def located(folder: Path, *words: str) -> tuple[int, Any]:
 
 def known(folder: Path, *words: str) -> tuple[int, Any]:
     """The same, asked again where the host had too little time to show anything."""
-    for _ in range(3):
+    for _ in range(6):
         status, answer = located(folder, *words)
         if answer["outcome"] != "insufficient_evidence":
             break

@@ -93,7 +93,7 @@ def located(folder: Path, *program: str, options: tuple[str, ...] = ()) -> tuple
 
 def known(folder: Path, *program: str, options: tuple[str, ...] = ()) -> tuple[int, Any, str]:
     """The same, asked again where the host had too little time to show anything."""
-    for _ in range(3):
+    for _ in range(6):
         status, answer, said = located(folder, *program, options=options)
         if answer["outcome"] != "insufficient_evidence":
             break
