@@ -86,6 +86,15 @@ def test_a_saturated_engine_is_explained_and_not_accused() -> None:
     assert answer["explanation"]["class"] == "saturated"  # type: ignore[index,call-overload]  # object
 
 
+def test_a_busy_engine_excuses_no_box_whose_answers_alone_are_late() -> None:
+    """Past the boxes the first token came at once, all the time."""
+    held, told = Answer(wait_s=3.1, spread_s=0.0), Answer(wait_s=0.1, spread_s=3.0)
+    load = Load(running=1, tokens_per_s=100)
+    boxes = ("edge", "inner")
+    answer = locate_in(World(lambda a: held if a.hop in boxes else told, load=load))
+    assert answer["outcome"] != "no_fault"
+
+
 def test_an_engine_that_holds_requests_and_computes_nothing_is_named() -> None:
     """Direct requests hang as well, and no counter moves."""
     world = World(lambda _: SILENT, load=Load(running=9, waiting=9))

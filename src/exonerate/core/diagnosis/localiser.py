@@ -29,7 +29,7 @@ from functools import partial
 from exonerate.core.case.records import Record
 from exonerate.core.case.verdict import Verdict
 from exonerate.core.deployment.codec import deployment_from_json
-from exonerate.core.deployment.topology import entry_hop
+from exonerate.core.deployment.topology import entry_hop, is_engine, probeable
 from exonerate.core.diagnosis import beats
 from exonerate.core.diagnosis.answer import locate_answer
 from exonerate.core.diagnosis.aside import FRESH
@@ -257,7 +257,7 @@ def _outcome(judgement: Judgement, *, gentle: bool) -> str | None:
         times = max(map(judgement.times, EXPLAINED_BY[suspect_class.slug]))
         return "no_fault" if times >= EXPLANATION_TIMES_MIN else None
     if not suspect_class.is_fault:
-        if abort_wanted(judgement) or _kept_by_a_box(judgement):
+        if abort_wanted(judgement) or _kept_by_a_box(judgement) or not _late_itself(judgement):
             return None
         times = judgement.times("engine-meanwhile")
         return "no_fault" if times >= EXPLANATION_TIMES_MIN else None
@@ -278,6 +278,16 @@ def _kept_by_a_box(judgement: Judgement) -> bool:
     return any(
         signs <= {sign for at, sign in seen if at == hop} for signs in KEPT for hop, _ in seen
     )
+
+
+def _late_itself(judgement: Judgement) -> bool:
+    """Whether what was asked of an engine past every box waited as well, where anything was.
+
+    Answers that are late through a box alone are explained by no engine.
+    """
+    takers = [h for h in judgement.deployment.hops if is_engine(h) and probeable(h)]
+    direct = victim_sessions(judgement.facts, takers)
+    return not direct or any(session.waiting is not None for session in direct)
 
 
 def _copies(facts: Facts) -> int:
