@@ -297,3 +297,33 @@ def test_a_probe_asked_for_a_round_that_has_been_answered_is_ended() -> None:
 
     ends = {e.activity: e.data["given_up"] for e in played(run()) if e.kind == "exchange"}
     assert ends == {"meanwhile": "interrupted", "victim": "no"}
+
+
+def test_what_only_fills_a_wait_ends_with_it() -> None:
+    """Many new connections are tried after the first, as long as the round waits and no longer."""
+
+    async def run() -> Sequence[Event]:
+        async with server(silent_from=2) as port, server(silent_from=9) as engine:
+            first = replace(session("first", port, rounds=1), connection="fresh")
+            # It hangs as well, at its second request, and has a long deadline.
+            many = replace(
+                session("many", port, rounds=9, deadline_s=60.0), after=("first",), think_s=0.1
+            )
+            past = replace(session("past", engine, rounds=1), hop="engine")
+            victim = session("victim", port, rounds=2)
+            trigger = Stall(
+                session="victim", after_s=0.3, play=(first, many, past), give_up_ratio=5.0,
+                look_s=1.0,
+            )  # fmt: skip
+            return await play(Scene(id="s", why="t", activities=(victim,), triggers=(trigger,)))
+
+    ends = [
+        (str(e.activity), e.data["round"], e.data["given_up"])
+        for e in played(run())
+        if e.kind == "exchange"
+    ]
+    assert ("victim", 2, "provisional") in ends
+    assert [end for end in ends if end[0] == "many"] == [
+        ("many", 1, "no"),
+        ("many", 2, "interrupted"),
+    ]

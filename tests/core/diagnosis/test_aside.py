@@ -6,7 +6,14 @@ import pytest
 from tests.support.world import NS
 
 from exonerate.core.deployment.parse import parse_deployment
-from exonerate.core.diagnosis.aside import SMALL, meanwhile, small_meanwhile, small_one
+from exonerate.core.diagnosis.aside import (
+    FRESH,
+    SMALL,
+    fresh_session,
+    meanwhile,
+    small_meanwhile,
+    small_one,
+)
 from exonerate.core.diagnosis.facts import Facts, Outcome, Round, Session, read_facts
 from exonerate.core.diagnosis.inquiries import next_shape, victim_session
 from exonerate.core.diagnosis.stalls import stalls_of
@@ -94,3 +101,21 @@ def test_a_small_request_that_passes_is_no_copy_of_the_one_that_waits() -> None:
     assert copy is not None
     assert (small.value, small.times) == ("ok", 1)
     assert (copy.value, copy.times) == ("fails", 1)
+
+
+@pytest.mark.parametrize(("went_well", "said"), [(2, None), (3, None), (4, "ok")])
+def test_a_row_of_new_connections_that_was_cut_short_says_nothing(
+    went_well: int, said: str | None
+) -> None:
+    """The victim's third request on its connection hung: fewer than four tell nothing of that."""
+    deployment = parse_deployment(ONE_ENGINE, path="test", folder="/")
+    shape = next_shape(read_facts(()), deployment, None)
+    plan = replace(victim_session(deployment, deployment.hops[0], shape, 1), connection="reuse")
+    failed = played(plan, "hang", None).rounds[0]
+    third = replace(failed.exchange.connection, request_number=3)
+    failed = replace(failed, exchange=replace(failed.exchange, connection=third))
+    fresh = played(replace(plan, name=f"{FRESH}router", connection="fresh"), "ok", plan.name)
+    rounds = (*fresh.rounds * went_well, replace(fresh.rounds[0], outcome="unfinished"))
+    sessions = (Session("s", plan, (failed,), None), replace(fresh, rounds=rounds))
+    seen = fresh_session("router", replace(read_facts(()), sessions=sessions))
+    assert (seen.value if seen else None) == said

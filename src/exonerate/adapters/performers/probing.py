@@ -173,12 +173,16 @@ class _ProbeRun:
         here = [p for p in probes if isinstance(p, ProbeSession) and p.hop == self._session.hop]
         past = [probe for probe in probes if probe not in here]
         async with asyncio.TaskGroup() as group:
-            asking = group.create_task(self._play(here))
+            asking = group.create_task(self._play([p for p in here if not p.after]))
+            going_on = group.create_task(self._play([p for p in here if p.after]))
             await self._stage.play_more(past)
             if not past:
                 # At the innermost hop there is nothing else to compare with.
                 await asking
             await self._give_up_in_time(trigger, stalled_ns, ended)
+            await ended.wait()
+            # What only fills the wait is not waited for.
+            going_on.cancel()
 
     async def _told_past(
         self, trigger: Stall, probes: Sequence[Activity], stalled_ns: int, ended: asyncio.Event

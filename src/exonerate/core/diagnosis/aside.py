@@ -62,13 +62,26 @@ def small_meanwhile(hop: str, facts: Facts) -> Observation | None:
 
 def fresh_session(hop: str, facts: Facts) -> Observation | None:
     """How many requests went, each on a connection of its own."""
-    sessions = (s for s in facts.sessions if s.plan.name == f"{FRESH}{hop}")
-    return _alike(hop, "fresh-session", sessions)
+    return _alike(hop, "fresh-session", fresh_sessions(hop, facts))
 
 
-def asked_on_new_connections(facts: Facts) -> bool:
-    """Whether many requests were sent anywhere, each on a connection of its own."""
-    return any(s.plan.name.startswith(FRESH) and len(s.rounds) > 1 for s in facts.sessions)
+def fresh_sessions(hop: str, facts: Facts) -> list[Session]:
+    """Those sessions on new connections that failed, or went on for long enough to tell something.
+
+    That is for more requests than it took the victim's own connection to fail.
+    """
+    failing = [
+        s.failed.exchange.connection.request_number
+        for s in facts.sessions
+        if s.victim_shaped and s.failed is not None and s.plan.connection == "reuse"
+    ]
+    enough = min(failing, default=0)
+    return [
+        s
+        for s in facts.sessions
+        if s.plan.name == f"{FRESH}{hop}"
+        and (s.failed is not None or sum(r.outcome != "unfinished" for r in s.rounds) > enough)
+    ]
 
 
 def at_round(probe: ProbeSession, number: int) -> ProbeSession:

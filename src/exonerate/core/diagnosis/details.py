@@ -9,7 +9,7 @@ import cmath
 from collections.abc import Mapping, Sequence
 from statistics import median
 
-from exonerate.core.diagnosis.aside import FRESH
+from exonerate.core.diagnosis.aside import fresh_sessions
 from exonerate.core.diagnosis.axes.points import Bracket, brackets, points_of
 from exonerate.core.diagnosis.axes.refining import CAUSES, REFINED
 from exonerate.core.diagnosis.axes.walks import repeats_in_walks
@@ -135,7 +135,7 @@ def _ms(seconds: float) -> float:
 
 def _request_number(facts: Facts, hop: str) -> JsonObject:
     failing = [s.failed.exchange.connection for s in _victims(facts) if s.failed is not None]
-    fresh = [s for s in facts.sessions if s.plan.name == f"{FRESH}{hop}"]
+    fresh = fresh_sessions(hop, facts)
     numbers = {connection.request_number for connection in failing}
     fresh_ok = bool(fresh) and all(s.failed is None for s in fresh)
     if not fresh:

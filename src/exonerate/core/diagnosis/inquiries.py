@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from exonerate.core.deployment.model import Deployment, Hop
 from exonerate.core.deployment.topology import before, hop_port, probeable
-from exonerate.core.diagnosis.aside import FRESH, asked_on_new_connections
+from exonerate.core.diagnosis.aside import FRESH, fresh_sessions
 from exonerate.core.diagnosis.facts import Facts
 from exonerate.core.diagnosis.observables import symptom
 from exonerate.core.diagnosis.pacing import (
@@ -100,6 +100,7 @@ def next_shape(
     """
     number = len(facts.scenes) + 1
     rounds = deployment.victim.rounds if clocked else rounds_to_fail(facts, deployment)
+    tried = any(fresh_sessions(hop.name, facts) for hop in deployment.hops)
     lasting = deployment.victim.connection == "reuse" and rounds > 1
     return Shape(
         number=number,
@@ -114,7 +115,7 @@ def next_shape(
         inside_first=late_inside(facts),
         stagger_s=stagger_s(facts) if clocked else None,
         entry_only=_all_went_well(facts, deployment),
-        fresh_meanwhile=lasting and not (gentle or clocked or asked_on_new_connections(facts)),
+        fresh_meanwhile=lasting and not (gentle or clocked or tried),
     )
 
 

@@ -32,7 +32,7 @@ from exonerate.core.deployment.codec import deployment_from_json
 from exonerate.core.deployment.topology import entry_hop, is_engine, probeable
 from exonerate.core.diagnosis import beats
 from exonerate.core.diagnosis.answer import locate_answer
-from exonerate.core.diagnosis.aside import FRESH
+from exonerate.core.diagnosis.aside import fresh_sessions
 from exonerate.core.diagnosis.axes.choice import next_inquiry
 from exonerate.core.diagnosis.axes.refining import next_refinement, repeating_walk
 from exonerate.core.diagnosis.axes.registry import AXES
@@ -313,7 +313,7 @@ def _fresh_session_at(judgement: Judgement) -> str | None:
     """The hop to try on new connections: the suspected box, once it has failed and not before."""
     top = judgement.top.suspect
     failing = [s for s in judgement.facts.sessions if s.failed is not None]
-    tried = any(s.plan.name == f"{FRESH}{top.hop}" for s in judgement.facts.sessions)
+    tried = fresh_sessions(top.hop, judgement.facts)
     if _clocked(judgement):
         # A second stream beside the victim's shows whether both stop at once.
         return top.hop
