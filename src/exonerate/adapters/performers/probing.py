@@ -149,7 +149,11 @@ class _ProbeRun:
         """Watch as long as the round waits; ask, and give it up when the answers say so."""
         ended = self._ended_rounds[round_number]
         watches = [activity for activity in trigger.play if is_background(activity)]
-        probes = [at_round(a, round_number) for a in trigger.play if isinstance(a, ProbeSession)]
+        probes = [
+            at_round(a, round_number) if isinstance(a, ProbeSession) else a
+            for a in trigger.play
+            if not is_background(a)
+        ]
         async with asyncio.TaskGroup() as group:
             watching = group.create_task(self._play(watches))
             asking = group.create_task(self._ask(trigger, probes, ended))
