@@ -69,7 +69,7 @@ def statements(draw: st.DrawFn) -> str:
                     f"export {one} &",
                     f"while false; do {one}; done",
                 ),
-                *("if false; then exec true; fi", "exec 2>&1", f'export "{name}=4"'),
+                *("if false; then exec true; fi", "exec 3>&2", f'export "{name}=4"'),
             ]
         )
     )
@@ -77,7 +77,10 @@ def statements(draw: st.DrawFn) -> str:
 
 @st.composite
 def scripts(draw: st.DrawFn) -> str:
-    """A whole launch script; its program prints the environment that it got."""
+    """A whole launch script; its program prints the environment that it got.
+
+    Nothing else is printed where the program prints: a script's own words go to its errors.
+    """
     body = draw(st.lists(statements(), max_size=6))
     prefix = draw(st.sampled_from(["", "", "", "KNOB=77 ", "A=$B "]))
     main = draw(st.sampled_from([MAIN, MAIN, "/usr/bin/printenv -0\n"]))
