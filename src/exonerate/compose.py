@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -110,8 +110,10 @@ def find_deployment_file(start: Path) -> Path | None:
     """`exonerate.toml` in this folder or the nearest parent that has one."""
     for folder in (start, *start.parents):
         candidate = folder / DEPLOYMENT_FILE
-        if candidate.is_file():
-            return candidate
+        # A folder that may not be looked into has none for us; pathlib raises there.
+        with suppress(PermissionError):
+            if candidate.is_file():
+                return candidate
     return None
 
 

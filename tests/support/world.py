@@ -296,20 +296,23 @@ class World:
         for hop in stall.beside[-1:]:
             beside = self.rule(replace(asked, hop=hop, begun_s=at_s))
             silence_s, all_answered = beside.wait_s, not beside.silent
-        past = [a for a in stall.play if isinstance(a, ProbeSession) and a.hop != asked.hop]
+        plain = [a for a in stall.play if isinstance(a, ProbeSession) and not a.after]
+        past = [a for a in plain if a.hop != asked.hop]
         ends_of: dict[str, float] = {}
         for activity in stall.play:
-            if isinstance(activity, ProbeSession) and not self.failed.keys() & {*activity.after}:
-                if activity.after and planned[1] == "no":
+            if isinstance(activity, ProbeSession):
+                unasked = self.failed.keys() & {*activity.after} or {*activity.after} - {*ends_of}
+                if activity.after and (planned[1] == "no" or unasked):
                     # What is asked for the sake of a wait ends with its answer.
                     continue
                 side: list[Event] = []
-                starts_s = max([at_s, *(ends_of[name] for name in activity.after)])
+                before = (*activity.after, *activity.once_over)
+                starts_s = max([at_s, *(ends_of[name] for name in before)])
                 probe = at_round(activity, asked.round)
                 end_s = self._session(probe, self.stalls.get(activity.name), starts_s, side)
                 ends_of[activity.name] = end_s
                 events.extend(side)
-                if past and activity not in past:
+                if activity not in (past or plain):
                     continue
                 silences = [exchange_from_json(e.data).longest_silence_s for e in side]
                 silence_s = max([silence_s, *silences])

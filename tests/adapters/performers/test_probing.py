@@ -12,6 +12,8 @@ from exonerate.adapters.clock import SystemClock
 from exonerate.adapters.performers.probing import ProbePerformer
 from exonerate.adapters.performers.watching import SocketPerformer
 from exonerate.adapters.player import Performer, ScenePlayer
+from exonerate.core.deployment.model import Hop
+from exonerate.core.diagnosis.walk_sessions import walks_while_waiting
 from exonerate.core.scene import (
     Activity,
     Event,
@@ -327,3 +329,51 @@ def test_what_only_fills_a_wait_ends_with_it() -> None:
         ("many", 1, "no"),
         ("many", 2, "interrupted"),
     ]
+
+
+def test_what_is_nearly_done_when_a_wait_ends_is_finished() -> None:
+    """A row that was begun tells nothing when it is cut short."""
+
+    async def run() -> Sequence[Event]:
+        async with server(silent_from=2) as port, server(silent_from=9) as engine:
+            first = replace(session("first", port, rounds=1), connection="fresh")
+            many = replace(
+                session("many", engine, rounds=3), hop="engine", after=("first",), think_s=1.2
+            )
+            many = replace(many, connection="fresh")
+            past = replace(session("past", engine, rounds=1), hop="engine")
+            victim = session("victim", port, rounds=2)
+            trigger = Stall(
+                session="victim", after_s=0.3, play=(first, many, past), give_up_ratio=5.0,
+                look_s=0.5,
+            )  # fmt: skip
+            return await play(Scene(id="s", why="t", activities=(victim,), triggers=(trigger,)))
+
+    exchanges = [e for e in played(run()) if e.kind == "exchange"]
+    ends = {(str(e.activity), e.data["round"]): int(str(e.data["ended_ns"])) for e in exchanges}
+    assert ends["many", 3] > ends["victim", 2] > ends["many", 1]
+    assert {e.data["given_up"] for e in exchanges if e.activity == "many"} == {"no"}
+
+
+def test_a_walk_goes_well_at_a_server_that_closes_after_each_answer() -> None:
+    """It says keep-alive and closes all the same, a moment later; no request is lost with it."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = await reader.readuntil(b"\r\n\r\n")
+        await reader.readexactly(int(head.lower().partition(b"content-length:")[2].split()[0]))
+        writer.write(ANSWER)
+        await asyncio.sleep(0.005)
+        writer.close()
+
+    async def run() -> Sequence[Event]:
+        started = await asyncio.start_server(serve, "127.0.0.1", 0)
+        async with started:
+            port = started.sockets[0].getsockname()[1]
+            row = session("fresh@edge", port, rounds=5)
+            engine = Hop(name="engine", role="engine", url=row.url)
+            pair = [replace(one, after=()) for one in walks_while_waiting(row, engine)[:2]]
+            return await play(Scene(id="s", why="t", activities=tuple(pair)))
+
+    exchanges = [e.data for e in played(run()) if e.kind == "exchange"]
+    assert [exchange["body_complete"] for exchange in exchanges] == [True] * 10
+    assert all(dict(exchange["connection"])["request_number"] == 1 for exchange in exchanges)

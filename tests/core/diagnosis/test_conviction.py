@@ -1,11 +1,8 @@
 """What it takes to be convicted, beyond being believed."""
 
-from tests.support.world import OK, SILENT, Answer, Asked, World, judgement_after
+from tests.support.world import OK, SILENT, Answer, Asked, Rule, World, judgement_after
 
-from exonerate.core.diagnosis.axes.walks import next_walk, walk_scene
 from exonerate.core.diagnosis.conviction import certain, convicted, scope_known
-from exonerate.core.diagnosis.facts import Facts
-from exonerate.core.scene import Scene
 
 
 def swallowing(asked: Asked) -> Answer:
@@ -13,32 +10,31 @@ def swallowing(asked: Asked) -> Answer:
     return SILENT if asked.hop == "edge" and asked.on_connection == 4 else OK
 
 
-def walk_in(world: World, facts: Facts) -> Scene:
-    """A walk over the number of the request."""
-    edge = world.deployment.hops[0]
-    walk = next_walk(facts, world.deployment, edge, again=True)
-    assert walk is not None
-    return walk_scene(facts, world.deployment, edge, walk, seed=1, gentle=False)
+def for_the_first(walks: int) -> Rule:
+    """The same for the victim's sessions, and for so many of the walks that are taken."""
+
+    def rule(asked: Asked) -> Answer:
+        name, _, time = asked.session.name.partition("/")
+        spared = name.startswith("walk-") and int(time or 1) > walks
+        return OK if spared else swallowing(asked)
+
+    return rule
 
 
 def test_one_copy_of_the_victim_is_believed_and_convicts_nobody() -> None:
     """However well it fits: it may have been one bad moment."""
-    judgement = judgement_after(World(swallowing))
+    judgement = judgement_after(World(for_the_first(0)))
     assert judgement.top_is("drops-requests")
-    assert certain(judgement)
     assert scope_known(judgement)
     assert not convicted(judgement)
 
 
 def test_walks_that_fail_at_the_hop_alone_convict_it() -> None:
-    """Three failures through it in three scenes, and none past it."""
-    world = World(swallowing)
-    once = judgement_after(World(swallowing), lambda facts: walk_in(world, facts))
-    twice = judgement_after(
-        World(swallowing), lambda facts: walk_in(world, facts), lambda facts: walk_in(world, facts)
-    )
+    """Three failures through it at three times, and none past it."""
+    once = judgement_after(World(for_the_first(1)))
+    assert certain(once)
     assert not convicted(once)
-    assert convicted(twice)
+    assert convicted(judgement_after(World(for_the_first(2))))
 
 
 def test_where_nothing_fails_nobody_is_convicted() -> None:

@@ -53,9 +53,9 @@ def only_fault(answer: Any) -> Mapping[str, Any]:
     return dict(fault)
 
 
-@pytest.mark.parametrize("concurrency", [1, 4])
+@pytest.mark.parametrize("concurrency", [4, 6])
 def test_text_that_makes_no_sense_in_a_crowd_is_the_engine_s_kernel(concurrency: int) -> None:
-    """The batch is named on both sides, whether or not the victim itself is the crowd."""
+    """The batch is named on both sides of where it begins."""
     answer = located(
         world(
             lambda a: Answer(text=GARBAGE) if a.together >= 4 else said(a), concurrency=concurrency
@@ -100,7 +100,8 @@ def test_wording_that_changes_with_the_batch_is_nobody_s_fault() -> None:
                 said(a, "rain falls on the hill and the river grows wide")
                 if a.together > 1
                 else said(a, "rain falls on the old bridge and the people wait")
-            )
+            ),
+            concurrency=4,
         )
     )
     assert answer["outcome"] == "no_fault"
@@ -110,7 +111,10 @@ def test_wording_that_changes_with_the_batch_is_nobody_s_fault() -> None:
 def test_texts_with_nothing_in_common_are_not_excused() -> None:
     """A crowd that gets other words from the first on is not rounding; nobody is named either."""
     answer = located(
-        world(lambda a: Answer(text="one thing " * 6 if a.together > 1 else "two sides " * 6))
+        world(
+            lambda a: Answer(text="one thing " * 6 if a.together > 1 else "two sides " * 6),
+            concurrency=4,
+        )
     )
     assert answer["outcome"] == "insufficient_evidence"
 
@@ -127,12 +131,27 @@ def test_a_victim_without_doubts_about_its_text_is_not_tried_in_a_crowd() -> Non
     """No load is made that nobody asked for."""
     lanes = {
         symptom: {
-            bar["lane"].partition("@")[0] for bar in located(world(said), symptom)["timeline"]
+            bar["lane"].partition("@")[0]
+            for bar in located(world(said, concurrency=4), symptom)["timeline"]
         }
         for symptom in ("hang", "corrupted")
     }
     assert "load varied" in lanes["corrupted"]
     assert "load varied" not in lanes["hang"]
+
+
+@pytest.mark.parametrize("symptom", ["corrupted", "hang", "slow"])
+def test_a_victim_that_is_alone_is_never_tried_in_a_crowd(symptom: str) -> None:
+    """The batch may be wrong from two on: that is not ours to try, and the answer says so."""
+    names: set[str] = set()
+
+    def rule(asked: Asked) -> Answer:
+        names.add(asked.session.name)
+        return said(asked, "one thing" if asked.hop == "edge" else "two sides of it")
+
+    answer = located(world(rule), symptom)
+    assert not [name for name in names if name.startswith("crowd@") or "load" in name]
+    assert any("`concurrency`" in line for line in answer["not_examined"])
 
 
 SENSIBLE = st.sampled_from(

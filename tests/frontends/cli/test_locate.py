@@ -96,25 +96,24 @@ def test_a_dry_run_sends_nothing_and_writes_nothing(tmp_path: Path) -> None:
     done = exonerate(tmp_path, "locate", "127.0.0.1:9", "127.0.0.1:10", "--model", "m", "--dry-run")
     assert done.returncode == 0
     assert "requests" in done.stdout
-    for kind in ("victim", "content", "abort", "axis", "crowd", "beats", "walk", "edge"):
+    for kind in ("victim", "content", "abort", "axis", "beats", "walk", "edge"):
         assert f"  {kind}: up to " in done.stdout
     assert "--gentle would leave out" in done.stdout
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_dry_run_says_what_being_gentle_leaves_out(tmp_path: Path) -> None:
-    """Crowd, beats and edge are not sent, and fewer requests are under way at a time."""
+    """Beats and edge are not sent, and fewer requests are under way at a time."""
     argv = ("locate", "127.0.0.1:9", "127.0.0.1:10", "--model", "m", "--dry-run", "--json")
     usual = json.loads(exonerate(tmp_path, *argv).stdout)
     gentle = json.loads(exonerate(tmp_path, *argv, "--gentle").stdout)
     assert {s["kind"] for s in usual["scenes"]} - {s["kind"] for s in gentle["scenes"]} == {
         "beats",
-        "crowd",
         "edge",
     }
     assert gentle["in_flight_max"] < usual["in_flight_max"]
     assert gentle["requests_max"] < usual["requests_max"]
-    assert [line for line in gentle["gentle_leaves_out"] if line.startswith("crowd: ")]
+    assert [line for line in gentle["gentle_leaves_out"] if line.startswith("beats: ")]
 
 
 def test_the_same_url_twice_is_refused(tmp_path: Path) -> None:

@@ -22,6 +22,8 @@ from exonerate.core.wire.exchange import Exchange
 from exonerate.core.wire.exchange_json import exchange_from_json, exchange_to_json
 
 BESIDE_POLL_S = 0.1
+ROWS_DONE_S = 3.0
+"""So long may requests that filled a wait go on after it."""
 SILENT_SHARE = 0.5
 """A round that waits this share of the stall limit already tells others that it waits."""
 
@@ -174,18 +176,20 @@ class _ProbeRun:
         self._asked = True
         if await self._told_past(trigger, probes, stalled_ns, ended):
             return
-        here = [p for p in probes if isinstance(p, ProbeSession) and p.hop == self._session.hop]
-        past = [probe for probe in probes if probe not in here]
+        rows = [p for p in probes if p.after]
+        here = [p for p in probes if not p.after and getattr(p, "hop", "") == self._session.hop]
+        past = [probe for probe in probes if probe not in here and probe not in rows]
         async with asyncio.TaskGroup() as group:
-            asking = group.create_task(self._play([p for p in here if not p.after]))
-            going_on = group.create_task(self._play([p for p in here if p.after]))
+            asking = group.create_task(self._play(here))
+            going_on = group.create_task(self._play(rows))
             await self._stage.play_more(past)
             if not past:
                 # At the innermost hop there is nothing else to compare with.
                 await asking
             await self._give_up_in_time(trigger, stalled_ns, ended)
             await ended.wait()
-            # What only fills the wait is not waited for.
+            # What only fills the wait is not waited for, but for a moment in which it may be done.
+            await asyncio.wait([going_on], timeout=ROWS_DONE_S)
             going_on.cancel()
 
     async def _told_past(
@@ -266,7 +270,8 @@ class _ProbeRun:
         nothing is asked meanwhile, with what was sent beside the waiting round, or else with the
         rounds of the session itself that went well.
         """
-        probes = [a for a in trigger.play if isinstance(a, ProbeSession)]
+        # Rows that fill the wait are not waited for.
+        probes = [a for a in trigger.play if isinstance(a, ProbeSession) and not a.after]
         past = [p for p in probes if p.hop != self._session.hop]
         asked = {probe.name for probe in past or probes}
         if not probes and not trigger.beside:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from exonerate.core.diagnosis.facts import VICTIM_SHAPED, Facts, Session
 from exonerate.core.diagnosis.suspect import Observation
+from exonerate.core.diagnosis.walk_sessions import BESIDE, WALK
 from exonerate.core.scene import ProbeSession
 
 SMALL = "small@"
@@ -48,7 +49,7 @@ def meanwhile(hop: str, name: str, facts: Facts, hops: set[str]) -> Observation 
             for s in facts.sessions
             if s.during_stall is not None
             and s.during_stall.startswith(VICTIM_SHAPED)
-            and not s.plan.name.startswith((SMALL, FRESH))
+            and not s.plan.name.startswith((SMALL, FRESH, WALK, BESIDE))
             and s.hop in hops
         ),
     )
@@ -87,12 +88,13 @@ def fresh_sessions(hop: str, facts: Facts) -> list[Session]:
 def at_round(probe: ProbeSession, number: int) -> ProbeSession:
     """The probe as it is sent while the round of that number waits.
 
-    One that asks once asks with the history of that round; one that asks more often, once more than
-    the connection that waits was asked.
+    One that asks once asks with the history of that round; one that asks more often on a single
+    connection as often as the one that waits was asked, and on new ones once more than that.
     """
     if probe.rounds == 1:
         return replace(probe, first_round=number)
-    return replace(probe, rounds=min(probe.rounds, number + 1))
+    wanted = number if probe.connection == "reuse" else number + 1
+    return replace(probe, rounds=min(probe.rounds, wanted))
 
 
 def _alike(

@@ -79,18 +79,10 @@ def passage(
             return found
     if own is not None and None not in nexts:
         return own
-    if not nexts or None in nexts or not _ways_end_here(facts, hop, deployment):
+    # Where only the next hop is on this host, what it did not get may be lost on the way.
+    if not nexts or None in nexts or not _is_here(facts, hop):
         return None
     return Passage("no")
-
-
-def _ways_end_here(facts: Facts, hop: Hop, deployment: Deployment) -> bool:
-    """Whether a connection from the hop to a next one would show among the sockets of this host.
-
-    It has an end here: the hop's, or that of every next hop. Elsewhere no socket is no absence.
-    """
-    nexts = next_hops(deployment, hop.name)
-    return _is_here(facts, hop) or all(_is_here(facts, other) for other in nexts)
 
 
 def _is_here(facts: Facts, hop: Hop) -> bool:

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 
 from exonerate.core.deployment.model import Hop
 from exonerate.core.diagnosis.facts import Facts, Session
+from exonerate.core.diagnosis.walk_sessions import in_a_walk
 
 CROWD = "crowd@"
 
@@ -35,5 +36,7 @@ def whole_copies(facts: Facts, hops: Iterable[Hop]) -> list[Session]:
     return [
         session
         for session in facts.sessions
-        if session.hop in names and (session.victim_shaped or session.during_stall is not None)
+        if session.hop in names
+        and not in_a_walk(session.plan)
+        and (session.victim_shaped or session.during_stall is not None)
     ]

@@ -12,7 +12,6 @@ from statistics import median
 from exonerate.core.diagnosis.aside import fresh_sessions
 from exonerate.core.diagnosis.axes.points import Bracket, brackets, points_of
 from exonerate.core.diagnosis.axes.refining import CAUSES, REFINED
-from exonerate.core.diagnosis.axes.walks import repeats_in_walks
 from exonerate.core.diagnosis.connecting import connecting_times
 from exonerate.core.diagnosis.dependence import Border, closing_border, idle_border, size_border
 from exonerate.core.diagnosis.endings import (
@@ -25,6 +24,7 @@ from exonerate.core.diagnosis.endings import (
 )
 from exonerate.core.diagnosis.facts import Facts, Round, Session
 from exonerate.core.diagnosis.judgement import Judgement
+from exonerate.core.diagnosis.walk_sessions import repeats_in_walks
 from exonerate.core.instant import NS_PER_S
 from exonerate.core.json_types import Json, JsonObject
 

@@ -17,8 +17,11 @@ QUEUE_LEAVINGS = {"cancel-not-propagated": "kept", "retry-multiplication": "pass
 
 
 def crowd_scene(judgement: Judgement, seed: int, *, gentle: bool) -> Scene | None:
-    """The same questions alone and in a crowd, where every answer came and the text is doubted."""
+    """The same questions alone and in the victim's crowd, where every answer came and the text is
+    doubted; None for a victim that is alone."""
     facts, deployment = judgement.facts, judgement.deployment
+    if deployment.victim.concurrency == 1:
+        return None
     if any(scene.id.startswith(f"axis-{LOAD.slug}-") for scene in facts.scenes) or gentle:
         return None
     if not any(scene.id.startswith("content-") for scene in facts.scenes):

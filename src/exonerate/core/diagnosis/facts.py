@@ -66,7 +66,7 @@ class Round:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """One probe session as it went. `part` is what the scene wanted of it."""
+    """One probe session as it went."""
 
     scene: str
     plan: ProbeSession

@@ -10,13 +10,13 @@ from math import ceil
 
 from exonerate.core.deployment.topology import before, beyond
 from exonerate.core.diagnosis.axes.registry import axis_of
-from exonerate.core.diagnosis.axes.walks import repeats_in_walks
 from exonerate.core.diagnosis.chance import fisher_one_sided
 from exonerate.core.diagnosis.endings import BEAT_TOLERANCE_S, beat_of, clocked_endings
 from exonerate.core.diagnosis.facts import Facts, Round, Session
 from exonerate.core.diagnosis.judgement import Judgement
 from exonerate.core.diagnosis.observables import symptom, victim_sessions
 from exonerate.core.diagnosis.vocabulary import ANSWERED
+from exonerate.core.diagnosis.walk_sessions import repeats_in_walks
 from exonerate.core.instant import NS_PER_S
 
 FLIPS_MIN = 3

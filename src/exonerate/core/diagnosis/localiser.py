@@ -37,7 +37,7 @@ from exonerate.core.diagnosis.axes.choice import next_inquiry
 from exonerate.core.diagnosis.axes.refining import next_refinement, repeating_walk
 from exonerate.core.diagnosis.axes.registry import AXES
 from exonerate.core.diagnosis.axes.scenes import axis_scene
-from exonerate.core.diagnosis.axes.walks import WALKS_MAX, repeats_in_walks
+from exonerate.core.diagnosis.axes.walks import WALKS_MAX
 from exonerate.core.diagnosis.catalogue.plugged import NOTHING_PLUGGED, PluggedClasses
 from exonerate.core.diagnosis.conviction import (
     CONTENT_TIMES_MIN,
@@ -83,10 +83,11 @@ from exonerate.core.diagnosis.unasked import (
     nothing_to_leave,
 )
 from exonerate.core.diagnosis.vocabulary import ANSWERED
+from exonerate.core.diagnosis.walk_sessions import repeats_in_walks
 from exonerate.core.json_types import JsonObject
 from exonerate.core.scene import Scene
 
-RULES = "locate/4"
+RULES = "locate/5"
 CLEAN_SESSIONS_MIN = 3
 EXPLAINED_BY = {
     "benign-nondeterminism": ("load-text",),

@@ -55,6 +55,7 @@ from exonerate.core.diagnosis.streaming import innermost, stream_shape
 from exonerate.core.diagnosis.suspect import Observation
 from exonerate.core.diagnosis.texts import closed_while_idle, load_text, same_text, texts_past
 from exonerate.core.diagnosis.vocabulary import ANSWERED, BROKEN_OFF, VALUES
+from exonerate.core.diagnosis.walk_sessions import walks_through
 from exonerate.core.diagnosis.watchdogs import engine_said, watchdog
 
 LATE_TRIES_MIN = 3
@@ -205,6 +206,7 @@ def _of_the_way(
     failed = [s for s in through if s.failed is not None]
     own = [delivered(facts, s) for s in failed if s.hop == hop.name]
     passing = [] if is_engine(hop) else failed
+    walked = walks_through(facts, before(deployment, hop.name))
     lost = [answer_lost(facts, s, deployment) for s in failed if s.hop == hop.name]
     onward = [
         onward_delivered(facts, s, hop, deployment) or onward_in_packets(facts, s, hop, deployment)
@@ -217,7 +219,7 @@ def _of_the_way(
         _tally(hop.name, "onward-delivered", [value for value in onward if value]),
         _tally(hop.name, "pool", [value for value in pools if value]),
         idle_dependence(hop, through),
-        size_dependence(hop, through),
+        size_dependence(hop, [*through, *walked]),
         next_idle(hop, facts, through, deployment),
         connecting(hop, facts),
     ]

@@ -14,6 +14,8 @@ from exonerate.core.deployment.topology import beyond, is_engine, probeable
 from exonerate.core.diagnosis.aside import FRESH, small_one
 from exonerate.core.diagnosis.facts import Facts, Session
 from exonerate.core.diagnosis.meanwhile import engine_state
+from exonerate.core.diagnosis.walk_sessions import LOOK_S as LOOK_S_OF_A_WALK
+from exonerate.core.diagnosis.walk_sessions import walks_while_waiting
 from exonerate.core.scene import ProbeSession, Stall
 
 STALL_S_MIN = 1.0
@@ -109,7 +111,8 @@ def with_new_ones(
 ) -> tuple[Stall, ...]:
     """The trigger, with many new connections after the first one at its hop was answered.
 
-    What waits is waited for long enough for them, and they need not be tried later.
+    What waits is waited for long enough for them, and they need not be tried later. Where all of
+    them are answered, it may be the connection that counts: walks then try that, on others.
     """
     probes = [p for p in trigger.play if isinstance(p, ProbeSession)]
     first = next((p for p in probes if trigger.session == f"victim@{p.hop}"), None)
@@ -125,8 +128,24 @@ def with_new_ones(
         rounds=rounds + 1,
         after=(first.name,),
     )
-    watch = stall_beside(deployment, new_ones, patience)
-    return (replace(trigger, play=(*trigger.play, new_ones)), watch)
+    past = [hop for hop in beyond(deployment, first.hop) if probeable(hop)]
+    walks = walks_while_waiting(replace(new_ones, rounds=rounds), past[-1]) if past else ()
+    return (
+        replace(trigger, play=(*trigger.play, new_ones, *walks)),
+        stall_beside(deployment, new_ones, patience),
+        *map(stall_in_a_walk, walks),
+    )
+
+
+def stall_in_a_walk(session: ProbeSession) -> Stall:
+    """When to give up a request of a walk in a wait: it repeats what is waited for already."""
+    return Stall(
+        session=session.name,
+        after_s=STALL_S_MIN,
+        play=(),
+        give_up_ratio=REPEATED_RATIO,
+        look_s=LOOK_S_OF_A_WALK,
+    )
 
 
 def _stall_s(facts: Facts) -> float:

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from exonerate.core.deployment.model import Deployment
 from exonerate.core.deployment.topology import is_engine, probeable
 from exonerate.core.diagnosis import beats
-from exonerate.core.diagnosis.axes.load import CROWD, LOAD
+from exonerate.core.diagnosis.axes.load import LOAD
 from exonerate.core.diagnosis.axes.registry import AXES
 from exonerate.core.diagnosis.axes.scenes import TRIES
-from exonerate.core.diagnosis.axes.walks import ROUNDS_MAX, WALK_TOKENS, WALKS_MAX
+from exonerate.core.diagnosis.axes.walks import ROUNDS_MAX, WALKS_MAX
 from exonerate.core.diagnosis.proving import ALONE_TOKENS
 from exonerate.core.diagnosis.special_scenes import (
     ABORT_ROUNDS,
@@ -23,6 +23,7 @@ from exonerate.core.diagnosis.special_scenes import (
     ABORT_TOKENS,
     CONTENT_ROUNDS,
 )
+from exonerate.core.diagnosis.walk_sessions import TIMES_IN_A_WAIT, WALK_TOKENS
 from exonerate.core.diagnosis.walks import STEPS_MAX
 
 SIDE_PROBES = 1
@@ -54,7 +55,7 @@ def traffic(deployment: Deployment, *, copies_max: int, gentle: bool = False) ->
         _abort(deployment),
         _alone(deployment),
         _axes(deployment, gentle=gentle),
-        _crowd(deployment, gentle=gentle),
+        *([_crowd(deployment, gentle=gentle)] if deployment.victim.concurrency > 1 else []),
         _beats(deployment),
         _walks(deployment),
         _edge(deployment),
@@ -86,14 +87,15 @@ def _victim(deployment: Deployment, copies_max: int, *, gentle: bool) -> Traffic
     # at one hop, or while something waits at each but the last.
     copied = entries * victim.concurrency * (victim.rounds + 1)
     fresh = (2 * victim.rounds + 1) * (1 if gentle else max(1, entries - 1))
+    walked = 0 if gentle else 2 * TIMES_IN_A_WAIT * (victim.rounds + 1) * (entries - 1)
     side = entries * _side(deployment, gentle=gentle)
     return Traffic(
         kind="victim",
         begins=("victim-",),
         when="first, and again until somebody is convicted or cleared",
         scenes_max=copies_max,
-        requests_max=copied + fresh + side,
-        in_flight_max=entries * victim.concurrency + 1 + side,
+        requests_max=copied + fresh + walked + side,
+        in_flight_max=entries * victim.concurrency + (1 if gentle else 2) + side,
         output_tokens_max=victim.max_tokens,
         left_out="while a round waits, requests past its hop; counters are read once a second",
     )
@@ -155,16 +157,16 @@ def _axes(deployment: Deployment, *, gentle: bool) -> Traffic:
 
 def _crowd(deployment: Deployment, *, gentle: bool) -> Traffic:
     victim = deployment.victim
-    other = 1 if victim.concurrency > 1 else CROWD
     side = _side(deployment, gentle=gentle)
-    together = victim.concurrency + other
+    together = victim.concurrency + 1
     return Traffic(
         kind="crowd",
         begins=(f"axis-{LOAD.slug}-",),
-        when="where the text, or the load, is doubted: the same questions alone and in a crowd",
+        when="where the text, or the load, is doubted and the victim is one of several: the same "
+        "questions alone and in its crowd",
         scenes_max=1,
         requests_max=TRIES * (victim.rounds * together + 2 * side),
-        in_flight_max=max(victim.concurrency, other) + side,
+        in_flight_max=victim.concurrency + side,
         output_tokens_max=victim.max_tokens,
         left_out="all",
     )
@@ -196,8 +198,8 @@ def _walks(deployment: Deployment) -> Traffic:
 
 
 def _edge(deployment: Deployment) -> Traffic:
-    crowd = max(CROWD, deployment.victim.concurrency)
-    between = range(max(1, crowd - STEPS_MAX), crowd)
+    crowd = deployment.victim.concurrency
+    between = range(max(1, crowd - STEPS_MAX), max(2, crowd))
     return Traffic(
         kind="edge",
         begins=("step-",),

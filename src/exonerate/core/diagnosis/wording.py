@@ -15,7 +15,6 @@ from exonerate.core.deployment.topology import (
 from exonerate.core.diagnosis.axes.axis import Axis
 from exonerate.core.diagnosis.axes.covered import unvaried
 from exonerate.core.diagnosis.axes.registry import axis_of
-from exonerate.core.diagnosis.axes.walks import repeats_in_walks
 from exonerate.core.diagnosis.between import unused_taps
 from exonerate.core.diagnosis.captured import missed_packets
 from exonerate.core.diagnosis.counted import unread_pages
@@ -33,6 +32,7 @@ from exonerate.core.diagnosis.situations import (
 )
 from exonerate.core.diagnosis.suspect import Observation
 from exonerate.core.diagnosis.unasked import alone_name
+from exonerate.core.diagnosis.walk_sessions import repeats_in_walks
 from exonerate.core.diagnosis.watchdogs import unheard_watchdogs
 from exonerate.core.json_types import Json
 
@@ -259,7 +259,7 @@ def not_examined(facts: Facts, deployment: Deployment) -> list[str]:
     missing.extend(not_seen(facts, deployment))
     missing.extend(unseen_gpus(facts, deployment))
     missing.append("the client program itself: its own requests were imitated, not recorded")
-    missing.extend(unvaried(facts))
+    missing.extend(unvaried(facts, alone=deployment.victim.concurrency == 1))
     return missing
 
 

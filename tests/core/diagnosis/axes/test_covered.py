@@ -33,10 +33,17 @@ def test_the_axes_that_were_not_varied_are_named() -> None:
     axis = axis_of("fresh-flip")
     assert axis is not None
     inquiry = Inquiry(axis, hop_named(world.deployment, "edge"))
-    (before,) = unvaried(judgement_after(world).facts)
-    after, where = unvaried(
-        judgement_after(world, lambda f: axis_scene(world.deployment, f, inquiry, seed=1)).facts
-    )
+    varied = judgement_after(world, lambda f: axis_scene(world.deployment, f, inquiry, seed=1))
+    (before,) = unvaried(judgement_after(world).facts, alone=False)
+    after, where = unvaried(varied.facts, alone=False)
     assert "fresh" in before
     assert "fresh" not in after
     assert where == "varied at `edge` alone, at no other hop: fresh"
+
+
+def test_a_victim_that_is_alone_is_told_how_to_ask_for_a_crowd() -> None:
+    """Its load was not varied because there was none."""
+    world = World(lambda _: OK)
+    load, others = unvaried(judgement_after(world).facts, alone=True)
+    assert "`concurrency`" in load
+    assert "load" not in others

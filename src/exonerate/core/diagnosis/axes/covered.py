@@ -8,9 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from exonerate.core.diagnosis.axes.load import LOAD
 from exonerate.core.diagnosis.axes.registry import AXES
 from exonerate.core.diagnosis.facts import Facts, Round, Session
 from exonerate.core.scene import ProbeSession, Scene
+
+LONELY = (
+    "load: the victim was sent alone; where it has others beside it, say how many in `[victim]` "
+    "(`concurrency`)"
+)
 
 
 def covered_sentence(facts: Facts, hop: str) -> str:
@@ -32,14 +38,18 @@ def covered_sentence(facts: Facts, hop: str) -> str:
     return ", ".join(parts)
 
 
-def unvaried(facts: Facts) -> list[str]:
-    """Sentences for the axes on which the session was not varied, or at one hop alone."""
+def unvaried(facts: Facts, *, alone: bool) -> list[str]:
+    """Sentences for the axes on which the session was not varied, or at one hop alone.
+
+    `alone`: the victim has no other sessions beside it, so that none were sent.
+    """
     varied = {
         axis.slug: sorted({hop for s in facts.scenes for hop in _varied_at(s, axis.slug)})
         for axis in AXES
+        if not (alone and axis is LOAD)
     }
     missing = [slug for slug, hops in varied.items() if not hops]
-    found = []
+    found = [LONELY] if alone else []
     if missing:
         found.append(f"not varied alone: {', '.join(missing)}; only the victim's own were sent")
     for hop in dict.fromkeys(hops[0] for hops in varied.values() if len(hops) == 1):

@@ -1,7 +1,8 @@
 """Axes of the load: how many of the victim's sessions run at once.
 
-A victim with other sessions beside it is tried alone; one that is alone is tried in a crowd, since
-a fault of the batch needs one. Both sides ask the same questions: their texts can be compared.
+A victim with other sessions beside it is tried alone. One that is alone is not tried in a crowd,
+which would be more than it asks for itself. Both sides ask the same questions: their texts can be
+compared.
 """
 
 from __future__ import annotations
@@ -11,23 +12,20 @@ from exonerate.core.diagnosis.axes.axis import Axis
 from exonerate.core.diagnosis.facts import Facts
 from exonerate.core.scene import ProbeSession
 
-CROWD = 4
-"""How many sessions are a crowd, for a victim that is alone."""
-
 
 def _unchanged(session: ProbeSession, _: Facts, __: Deployment) -> ProbeSession | None:
     return session
 
 
-def _other_crowd(deployment: Deployment) -> int | None:
-    return 1 if deployment.victim.concurrency > 1 else CROWD
+def _alone(deployment: Deployment) -> int | None:
+    return 1 if deployment.victim.concurrency > 1 else None
 
 
 LOAD = Axis(
     slug="load",
     changed="in another crowd",
     vary=_unchanged,
-    crowd=_other_crowd,
+    crowd=_alone,
     same_prompts=True,
 )
 AXES = (LOAD,)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from exonerate.core.diagnosis.facts import Facts, Round, Session
+from exonerate.core.diagnosis.walk_sessions import PAUSE_S
 
 COPIES = ("victim@", "control-", "fresh@", "walk-")
 CLOCK_TOLERANCE_S = 0.05
@@ -45,7 +46,7 @@ _VALUES: Mapping[str, Callable[[Point], float]] = {
     "idle": lambda point: point.idle_s,
     "size": lambda point: point.body_bytes,
 }
-_FLOORS: Mapping[str, float] = {"number": 1, "age": 0.01, "idle": 0.01, "size": 400}
+_FLOORS: Mapping[str, float] = {"number": 1, "age": 0.01, "idle": 2 * PAUSE_S, "size": 400}
 """What is bad at its smallest possible value does not depend on it."""
 _TOLERANCES: Mapping[str, float] = {"age": CLOCK_TOLERANCE_S, "idle": CLOCK_TOLERANCE_S}
 

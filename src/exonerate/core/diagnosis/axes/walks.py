@@ -6,8 +6,8 @@ A convicted fault may depend on the number of the request, on the age of its con
 silence before it or on the size of its body. In the victim's own session these grow together.
 
 1. While several of them part good from bad, a walk keeps all but one small: many small requests
-   without a pause (only the number grows), then growing ones without a pause (the size), then
-   small ones on an ageing connection.
+   one after the other (only the number grows), then growing ones (the size), then small ones on an
+   ageing connection.
 2. A walk divides the interval that is left into `PARTS`, from the small end, and stops at the
    first failure: each walk costs one failure and narrows the interval by that factor.
 
@@ -34,21 +34,23 @@ from exonerate.core.diagnosis.inquiries import (
     watch_of,
 )
 from exonerate.core.diagnosis.stalls import STALL_S_MIN, Patience, patience_of, stalls_of
+from exonerate.core.diagnosis.walk_sessions import (
+    COMPARED,
+    LOOK_S,
+    PAUSE_S,
+    WALK_TOKENS,
+    beside_name,
+    walk_name,
+)
 from exonerate.core.scene import ProbeSession, Scene
 
 PARTS = 10
 WALKS_MAX = 4
 RESOLUTION_BYTES, RESOLUTION_SHARE = 32, 0.01
 RESOLUTION_S = 0.2
-WALK_TOKENS = 4
-"""An answer of a walk is short: what is asked is whether one comes."""
 ROUNDS_MAX = 40
-COMPARED = ("number", "size")
-"""Walks with a second one beside them, past the hop: they are quick, and repeat the fault."""
 SMALLEST_BODY_BYTES = 320
 LINGER_S = 1.0
-LOOK_S = 0.5
-"""Nothing is asked while a walk waits, and no counters are read: they need not become flat."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +85,18 @@ def next_walk(
     known = len(left) == 1 and all(map(_fine, left.values()))
     if known or (set(left) == {"number"} and not again):
         return None
-    if "number" in left and not (size_first and "size" in left):
+    # A second walk over the number would fail at the same one.
+    numbered = again or not any(
+        w.plan.name == walk_name("number", hop.name) for w in facts.sessions
+    )
+    if "number" in left and numbered and not (size_first and "size" in left):
         rounds = int(left["number"].smallest_bad)
         return Walk("number", rounds, (small,)) if rounds <= ROUNDS_MAX else None
     if "size" in left:
         return _sizes(left["size"])
-    return _ages(left, small, deployment) if "age" in left else _idles(left["idle"], small)
+    if "age" in left:
+        return _ages(left, small, deployment)
+    return _idles(left["idle"], small) if "idle" in left else None
 
 
 def walk_scene(
@@ -126,18 +134,6 @@ def _patience(facts: Facts, deployment: Deployment) -> Patience:
     return replace(usual, stall_s=STALL_S_MIN)
 
 
-def repeats_in_walks(facts: Facts, hop: str) -> int:
-    """How many walks failed at this hop, and not past it at the same time."""
-    names = {f"walk-{what}@{hop}" for what in COMPARED}
-    walks = [s for s in facts.sessions if s.plan.name in names]
-    controls = [s for s in facts.sessions if s.plan.name.startswith("beside-walk@") and s.rounds]
-    return sum(
-        walk.failed is not None
-        and any(c.scene == walk.scene and c.failed is None for c in controls)
-        for walk in walks
-    )
-
-
 def walk_cost_s(facts: Facts, walk: Walk, hop: Hop) -> float:
     """How long the walk is likely to take: its pauses, its answers, and one failure."""
     rounds = [
@@ -156,7 +152,7 @@ def walk_cost_s(facts: Facts, walk: Walk, hop: Hop) -> float:
 def _sizes(bracket: Bracket) -> Walk:
     """Sizes between the largest good and the smallest bad one, which is sent again.
 
-    Without a pause, so that a failure is none of the connection's age.
+    Hardly with a pause, so that a failure is none of the connection's age.
     """
     sizes = [round(size) for size in _steps(bracket, floor=SMALLEST_BODY_BYTES)]
     if bracket.largest_ok is None:
@@ -212,8 +208,8 @@ def _control(
     if walk.what not in COMPARED or not past:
         return []
     session = _session(deployment, past[-1], shape, walk, seed)
-    together = (f"walk-{walk.what}@{hop.name}",)
-    return [replace(session, name=f"beside-walk@{past[-1].name}", no_longer_than=together)]
+    together = (walk_name(walk.what, hop.name),)
+    return [replace(session, name=beside_name(past[-1].name, hop.name), no_longer_than=together)]
 
 
 def _session(deployment: Deployment, hop: Hop, shape: Shape, walk: Walk, seed: int) -> ProbeSession:
@@ -229,11 +225,11 @@ def _session(deployment: Deployment, hop: Hop, shape: Shape, walk: Walk, seed: i
     tokens = min(request.max_tokens, WALK_TOKENS)
     return replace(
         plain,
-        name=f"walk-{walk.what}@{hop.name}",
+        name=walk_name(walk.what, hop.name),
         request=replace(
             request, prompt=prompt, body_ref=None, max_tokens=tokens, body_bytes=walk.body_bytes
         ),
         connection="reuse",
-        think_s=0.0,
+        think_s=PAUSE_S,
         pauses_s=walk.pauses_s,
     )
