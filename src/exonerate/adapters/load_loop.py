@@ -13,8 +13,8 @@ once more.
 With `batch_s` the loop sleeps that long after a round of reads, so that more sockets are ready at
 the next: the kernel's stamps do not care when they are read. It delays the next request of a closed
 loop by about as much (sending lag, on record), so it is at most a 100th of what an answer takes.
-Answers are digested instead where any wait. Once every stream had its turn the loop waits for the
-next step without a sleep, unless that turn was so quick that the engine has no steps.
+Answers are digested instead where any wait. An engine that sends in steps is read without a sleep,
+which costs less: only where every stream had its turn so quickly that there are none is there one.
 """
 
 from __future__ import annotations
@@ -104,6 +104,8 @@ class LoadLoop:
         self._due_ns = NEVER_NS
         self._bounds_due_ns = 0
         self._stop = False
+        self._in_steps = False
+        """Whether the last turn of all streams took so long that the engine pauses between turns."""
         self.facts = LoopFacts()
 
     def stop(self) -> None:
@@ -145,7 +147,7 @@ class LoadLoop:
         batch_s = self._worthy_batch_s(now_ns)
         reads_left = READS_BETWEEN_CHORES_MAX
         patience_s = self._patience_s(now_ns)
-        gathered, turn_begun_ns, pause_ns = 0, 0, PAUSE_BATCHES * batch_s * NS_PER_S
+        gathered, turn_begun_ns, pause_ns = 0, now_ns, PAUSE_BATCHES * batch_s * NS_PER_S
         while now_ns < until_ns and reads_left > 0:
             ready = poll(patience_s)
             now_ns = clock()
@@ -159,11 +161,10 @@ class LoadLoop:
                 patience_s = self._patience_s(now_ns)
             if not self._busy:
                 break
-            pauses = False
             if gathered >= len(self._busy):
-                pauses = now_ns - turn_begun_ns > pause_ns
+                self._in_steps = now_ns - turn_begun_ns > pause_ns
                 gathered, turn_begun_ns = 0, now_ns
-            if batch_s and ready and not rest and not pauses:
+            if batch_s and ready and not rest and not self._in_steps:
                 sleep(batch_s)
         return now_ns
 

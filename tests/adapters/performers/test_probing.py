@@ -364,6 +364,7 @@ def test_a_walk_goes_well_at_a_server_that_closes_after_each_answer() -> None:
         writer.write(ANSWER)
         await asyncio.sleep(0.005)
         writer.close()
+        await writer.wait_closed()
 
     async def run() -> Sequence[Event]:
         started = await asyncio.start_server(serve, "127.0.0.1", 0)
@@ -372,7 +373,9 @@ def test_a_walk_goes_well_at_a_server_that_closes_after_each_answer() -> None:
             row = session("fresh@edge", port, rounds=5)
             engine = Hop(name="engine", role="engine", url=row.url)
             pair = [replace(one, after=()) for one in walks_while_waiting(row, engine)[:2]]
-            return await play(Scene(id="s", why="t", activities=tuple(pair)))
+            events = await play(Scene(id="s", why="t", activities=tuple(pair)))
+            await asyncio.sleep(0.1)  # The server closes its last connections.
+            return events
 
     exchanges = [e.data for e in played(run()) if e.kind == "exchange"]
     assert [exchange["body_complete"] for exchange in exchanges] == [True] * 10

@@ -121,3 +121,9 @@ def test_a_closed_connection_that_the_request_used_up_is_told_from_one_left_alon
     assert pool_state(facts([closed], []), session(), EDGE, DEPLOYMENT) == "used-closed"
     assert pool_state(facts([closed], [closed]), session(), EDGE, DEPLOYMENT) == "kept-closed"
     assert pool_state(facts([onward()], [onward()]), session(), EDGE, DEPLOYMENT) == "sound"
+
+
+def test_a_closed_connection_beside_a_new_one_may_have_been_put_away_unused() -> None:
+    """A box that notices opens another one; the request is not lost with the old one then."""
+    new = {**onward(), "local_port": 7999}
+    assert pool_state(facts([onward("CLOSE_WAIT")], [new]), session(), EDGE, DEPLOYMENT) is None

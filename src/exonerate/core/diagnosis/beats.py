@@ -41,8 +41,8 @@ from exonerate.core.diagnosis.stalls import patience_of, stall_beside
 from exonerate.core.instant import NS_PER_S
 from exonerate.core.scene import ProbeSession, Scene
 
-AT_ONCE, AT_ONCE_PAST = 2, 1
-"""The fewest that can show it: two that stop together, and one that goes on."""
+AT_ONCE, AT_ONCE_PAST = 2, 2
+"""The fewest that can show it: two that stop together, and always one that goes on."""
 MOMENTS_WANTED = 3
 SCENES_MAX = 3
 """Where so many showed nothing, the victim is copied again."""

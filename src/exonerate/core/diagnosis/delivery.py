@@ -84,7 +84,8 @@ def pool_state(facts: Facts, session: Session, hop: Hop, deployment: Deployment)
     """What the hop's connections to the next one were like when a request failed on them.
 
     `used-closed`: one that the next hop had closed was there, and was used up by the request;
-    `kept-closed`: it was there and stayed; `sound`: none was closed. None where it was not seen.
+    `kept-closed`: it was there and stayed; `sound`: none was closed. None where it was not seen, or
+    a new one was opened meanwhile: then the closed one may have been put away unused.
     """
     round_ = session.failed
     if round_ is None or round_.exchange.connection.request_number == 1:
@@ -96,9 +97,12 @@ def pool_state(facts: Facts, session: Session, hop: Hop, deployment: Deployment)
     if not before or len(after) < 2 or not all(s.process_seen for s in (before[-1], *after)):
         return None
     ports = _next_ports(hop, deployment)
-    closed = {p for p, row in _onward(before[-1], ports).items() if row["state"] == "CLOSE_WAIT"}
+    known = _onward(before[-1], ports)
+    closed = {port for port, row in known.items() if row["state"] == "CLOSE_WAIT"}
     if not closed:
         return "sound"
+    if any(_onward(sample, ports).keys() - known for sample in after):
+        return None
     left = {p for p, row in _onward(after[-1], ports).items() if row["state"] == "CLOSE_WAIT"}
     return "used-closed" if closed - left else "kept-closed"
 

@@ -33,7 +33,9 @@ KEPT_BYTES_MAX = 1024 * 1024
 
 _HEADS_REMEMBERED = 64
 _THOROUGH_FIRST = 16
-_THOROUGH_EVERY = 16
+_THOROUGH_EVERY, _THOROUGH_LATER_EVERY = 16, 64
+_LATER_FROM = 512
+"""So many answers of a run are enough to look less often whether they are still alike."""
 _PROVEN_MIN = 8
 
 
@@ -80,7 +82,8 @@ class RunMemory:
         self._answers += 1
         if self._answers <= _THOROUGH_FIRST:
             return "first"
-        return "thorough" if self._answers % _THOROUGH_EVERY == 0 else "usual"
+        every = _THOROUGH_EVERY if self._answers < _LATER_FROM else _THOROUGH_LATER_EVERY
+        return "thorough" if self._answers % every == 0 else "usual"
 
     @property
     def trusted(self) -> bool:
