@@ -105,7 +105,7 @@ class LoadLoop:
         self._bounds_due_ns = 0
         self._stop = False
         self._in_steps = False
-        """Whether the last turn of all streams took so long that the engine pauses between turns."""
+        """Whether the last turn of all streams was so long that the engine pauses in between."""
         self.facts = LoopFacts()
 
     def stop(self) -> None:

@@ -4,7 +4,7 @@ Theory of operation
 -------------------
 A clock convicts itself only by what is in flight when it strikes: two answers through the box that
 began apart and stop together, and one past it that goes on. Copies of the victim meet that by luck.
-So an answer is begun every `1 / AT_ONCE` of the time that one lasts, whatever became of those
+So an answer is begun every `EVERY` of the time that one lasts, whatever became of those
 before: at any moment that many are under way at the box, none of them begun together. The distance
 between the endings so far says when the next ones are due; it goes on until enough of those have
 passed.
@@ -41,8 +41,12 @@ from exonerate.core.diagnosis.stalls import patience_of, stall_beside
 from exonerate.core.instant import NS_PER_S
 from exonerate.core.scene import ProbeSession, Scene
 
-AT_ONCE, AT_ONCE_PAST = 2, 2
-"""The fewest that can show it: two that stop together, and always one that goes on."""
+EVERY, EVERY_PAST = 0.45, 0.9
+"""After which share of an answer the next is begun, at the box and past it. Two are under way then
+and one, the fewest that can show it, and for a tenth of an answer one more: where it is the arrival
+of a request that strikes, two must still be there to be struck."""
+AT_ONCE, AT_ONCE_PAST = 3, 2
+"""The most that this comes to."""
 MOMENTS_WANTED = 3
 SCENES_MAX = 3
 """Where so many showed nothing, the victim is copied again."""
@@ -91,18 +95,18 @@ def _span(judgement: Judgement) -> _Span | None:
     ended = sorted(map(stopped_s, _all_that_failed(hop, facts, deployment)))
     gaps = [later - earlier for earlier, later in pairwise(ended) if later - earlier > APART_S]
     answer_s = _answer_s(facts)
-    if not gaps or not _apart(bad) or answer_s / AT_ONCE * (AT_ONCE - 1) < APART_S:
+    if not gaps or not _apart(bad) or EVERY * answer_s < APART_S:
         return None
     gap_s, now_s = min(gaps), facts.ended_ns / NS_PER_S
     # From then on what is under way can be ended together, and has not begun together.
-    ready_s = now_s + WATCH_FIRST_S + answer_s / AT_ONCE + APART_S
+    ready_s = now_s + WATCH_FIRST_S + EVERY * answer_s + APART_S
     due_s = ended[-1] + gap_s * max(1, ceil((ready_s - ended[-1]) / gap_s))
     wanted = max(1, MOMENTS_WANTED - len(moments(hop, facts, deployment)))
     if gap_s > PERIOD_S_SURE:
         wanted = 1
     drift_s = DRIFT_S + DRIFT_SHARE * gap_s * wanted
     lasts_s = due_s + (wanted - 1) * gap_s + drift_s - now_s
-    most_s = min(SPAN_S_MAX, ANSWERS_MAX * answer_s / AT_ONCE)
+    most_s = min(SPAN_S_MAX, ANSWERS_MAX * EVERY * answer_s)
     return _Span(min(most_s, lasts_s), answer_s)
 
 
@@ -142,12 +146,12 @@ def _scene(
     )
     sessions = [
         session
-        for hop, at_once in zip(hops, (AT_ONCE, AT_ONCE_PAST), strict=True)
-        for session in _answers(deployment, shape, hop, seed, span=span, at_once=at_once)
+        for hop, share in zip(hops, (EVERY, EVERY_PAST), strict=True)
+        for session in _answers(deployment, shape, hop, seed, span=span, share=share)
     ]
     return Scene(
         id=f"beats-{shape.number}",
-        why=f"keep {AT_ONCE} answers under way at {hops[0].name}, and {AT_ONCE_PAST} at "
+        why=f"keep two answers under way at {hops[0].name}, and one at "
         f"{hops[1].name}, for {span.lasts_s:.0f} s, to see which stop together",
         activities=(
             *(watch_of(hop) for hop in deployment.hops),
@@ -160,14 +164,14 @@ def _scene(
 
 
 def _answers(
-    deployment: Deployment, shape: Shape, hop: Hop, seed: int, *, span: _Span, at_once: int
+    deployment: Deployment, shape: Shape, hop: Hop, seed: int, *, span: _Span, share: float
 ) -> Iterator[ProbeSession]:
     """One answer after the other at a hop, each a session of its own."""
     plain = victim_session(deployment, hop, shape, seed)
-    every_s = span.answer_s / at_once
+    every_s = share * span.answer_s
     # The last ones are under way for the rest of the span.
     begins_s = span.lasts_s - WATCH_FIRST_S - span.answer_s + every_s
-    for number in range(max(at_once, ceil(begins_s / every_s) + 1)):
+    for number in range(max(2, ceil(begins_s / every_s) + 1)):
         name = f"{KEPT_UP}{number + 1}@{hop.name}"
         prompt = replace(plain.request.prompt, salt=f"{plain.request.prompt.salt}-{number + 1}")
         yield replace(
