@@ -7,10 +7,11 @@ simulated; triggers, give-up ratios, counters and socket bytes follow the scene 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 
+from exonerate.adapters.performers.probing import ROWS_DONE_S
 from exonerate.core.case.records import Record
 from exonerate.core.case.verdict import Verdict
 from exonerate.core.deployment.codec import deployment_to_json
@@ -299,6 +300,7 @@ class World:
         plain = [a for a in stall.play if isinstance(a, ProbeSession) and not a.after]
         past = [a for a in plain if a.hop != asked.hop]
         ends_of: dict[str, float] = {}
+        rows: list[Event] = []
         for activity in stall.play:
             if isinstance(activity, ProbeSession):
                 unasked = self.failed.keys() & {*activity.after} or {*activity.after} - {*ends_of}
@@ -311,7 +313,7 @@ class World:
                 probe = at_round(activity, asked.round)
                 end_s = self._session(probe, self.stalls.get(activity.name), starts_s, side)
                 ends_of[activity.name] = end_s
-                events.extend(side)
+                (rows if activity.after else events).extend(side)
                 if activity not in (past or plain):
                     continue
                 silences = [exchange_from_json(e.data).longest_silence_s for e in side]
@@ -325,7 +327,23 @@ class World:
             looked_s = answered_s - begun_s + stall.look_s
             provisional_s = max(looked_s, stall.give_up_ratio * silence_s)
             ending = (provisional_s, "provisional") if provisional_s < planned[0] else planned
+        events.extend(self._until(rows, begun_s + ending[0] + ROWS_DONE_S))
         return ending
+
+    def _until(self, rows: list[Event], limit_s: float) -> Iterator[Event]:
+        """What filled a wait, as far as it came soon enough after it."""
+        limit_ns = int(limit_s * NS)
+        for event in rows:
+            exchange = exchange_from_json(event.data)
+            if exchange.begun_ns >= limit_ns or exchange.ended_ns > limit_ns:
+                self.failed.pop(event.activity, None)
+            if exchange.ended_ns <= limit_ns:
+                yield event
+            elif exchange.begun_ns < limit_ns:
+                cut = replace(
+                    exchange, ended_ns=limit_ns, given_up="interrupted", body_complete=False
+                )
+                yield Event(event.activity, limit_ns, "exchange", exchange_to_json(cut))
 
     def _metrics(self, activity: SampleMetrics, at_s: float) -> Event:
         loaded = self.load.running + self.load.waiting > 0

@@ -6,17 +6,24 @@ from exonerate.core.diagnosis.conviction import certain, convicted, scope_known
 
 
 def swallowing(asked: Asked) -> Answer:
-    """The founding story: the fourth request on a connection to the edge gets no answer."""
-    return SILENT if asked.hop == "edge" and asked.on_connection == 4 else OK
+    """The founding story: the third request on a connection to the edge gets no answer."""
+    return SILENT if asked.hop == "edge" and asked.on_connection == 3 else OK
+
+
+QUICK = Answer(wait_s=0.05, spread_s=0.02)
+"""Small requests, and those that a cache knows, are answered sooner."""
 
 
 def for_the_first(walks: int) -> Rule:
     """The same for the victim's sessions, and for so many of the walks that are taken."""
 
     def rule(asked: Asked) -> Answer:
-        name, _, time = asked.session.name.partition("/")
-        spared = name.startswith("walk-") and int(time or 1) > walks
-        return OK if spared else swallowing(asked)
+        name = asked.session.name
+        time = 2 if name.startswith("walk-number-2") else 1
+        spared = name.startswith("walk-") and time > walks
+        answer = OK if spared else swallowing(asked)
+        quick = "walk" in name or asked.session.connection == "fresh"
+        return QUICK if answer is OK and quick else answer
 
     return rule
 

@@ -1,5 +1,6 @@
 """Walks as sessions: small rows at a hop and past it, also while the victim's own request waits."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -7,10 +8,17 @@ from tests.support.world import OK, SILENT, Answer, Asked, Rule, World, judgemen
 
 from exonerate.core.diagnosis.walk_sessions import beside_name, repeats_in_walks, walk_name
 
+QUICK = Answer(wait_s=0.05, spread_s=0.02)
+
+
+def quick(asked: Asked) -> Answer:
+    """Small requests, and those that a cache knows, are answered sooner."""
+    return QUICK if "walk" in asked.session.name or asked.session.connection == "fresh" else OK
+
 
 def silent_at(number: int) -> Rule:
     """A box that keeps the request of that number on a connection."""
-    return lambda a: SILENT if a.hop == "edge" and a.on_connection == number else OK
+    return lambda a: SILENT if a.hop == "edge" and a.on_connection == number else quick(a)
 
 
 def lanes_of(answer: Any) -> set[str]:
@@ -18,7 +26,7 @@ def lanes_of(answer: Any) -> set[str]:
     return {bar["lane"].partition("@")[0] for bar in answer["timeline"]}
 
 
-@pytest.mark.parametrize("number", [2, 3, 5])
+@pytest.mark.parametrize("number", [2, 3])
 def test_a_count_is_repeated_while_its_first_hang_is_waited_for(number: int) -> None:
     """Twice, so that the first scene is enough; the rows past the box go well."""
     judgement = judgement_after(World(silent_at(number)))
@@ -36,7 +44,8 @@ def test_a_walk_fails_only_where_the_row_past_the_box_does_not() -> None:
 
     def rule(asked: Asked) -> Answer:
         small = "walk" in asked.session.name
-        return SILENT if asked.on_connection == 3 and (asked.hop == "edge" or small) else OK
+        hangs = asked.on_connection == 3 and (asked.hop == "edge" or small)
+        return SILENT if hangs else quick(asked)
 
     assert repeats_in_walks(judgement_after(World(rule)).facts, "edge") == 0
 
@@ -61,5 +70,53 @@ def test_being_gentle_walks_in_no_wait() -> None:
 
 def test_rows_of_two_boxes_have_names_of_their_own() -> None:
     """Both may be walked in one scene, and be compared with the same hop."""
-    assert beside_name("engine", "edge") != beside_name("engine", "inner")
-    assert walk_name("number", "edge", 2) == "walk-number@edge/2"
+    names = {
+        *(walk_name("number", hop, time) for hop in ("edge", "inner") for time in (1, 2)),
+        *(beside_name("engine", hop, time) for hop in ("edge", "inner") for time in (1, 2)),
+    }
+    assert len(names) == 8
+
+
+@pytest.mark.parametrize("walked", [2, 3, 5])
+def test_a_walk_that_fails_at_another_request_repeats_nothing(walked: int) -> None:
+    """What loses requests at random is not what lost the victim's."""
+
+    def rule(asked: Asked) -> Answer:
+        number = walked if asked.session.name.startswith("walk-") else 4
+        return SILENT if asked.hop == "edge" and asked.on_connection == number else quick(asked)
+
+    assert repeats_in_walks(judgement_after(World(rule)).facts, "edge") == 0
+
+
+def test_a_walk_that_fails_in_another_way_repeats_nothing() -> None:
+    """A limit of rate that the walk meets is no request that is kept."""
+    limited = Answer(status=429, wait_s=0.01, spread_s=0.0)
+
+    def rule(asked: Asked) -> Answer:
+        if asked.hop != "edge" or asked.on_connection != 4:
+            return quick(asked)
+        return limited if asked.session.name.startswith("walk-") else SILENT
+
+    assert repeats_in_walks(judgement_after(World(rule)).facts, "edge") == 0
+
+
+def test_a_row_that_was_cut_short_is_no_row_that_went_well() -> None:
+    """It has to have been answered as far as the walk came."""
+
+    def rule(asked: Asked) -> Answer:
+        if asked.session.name.startswith("beside-walk") and asked.on_connection == 4:
+            return Answer(wait_s=60.0)
+        return silent_at(4)(asked)
+
+    assert repeats_in_walks(judgement_after(World(rule)).facts, "edge") == 0
+
+
+def test_a_box_with_a_slash_in_its_name_is_walked_as_well() -> None:
+    """A name is whatever the operator calls it."""
+    named = World(lambda a: SILENT if a.hop == "web/edge" and a.on_connection == 3 else quick(a))
+    hops = [
+        replace(h, name="web/edge" if h.name == "edge" else h.name) for h in named.deployment.hops
+    ]
+    hops = [replace(h, behind=tuple(b.replace("edge", "web/edge") for b in h.behind)) for h in hops]
+    named.deployment = replace(named.deployment, hops=tuple(hops))
+    assert repeats_in_walks(judgement_after(named).facts, "web/edge") == 2

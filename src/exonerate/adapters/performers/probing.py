@@ -58,8 +58,8 @@ class ProbePerformer:
         run = _ProbeRun(activity, stage)
         trigger = stage.triggers.get(activity.name)
         watch = run.watch(trigger) if trigger else None
-        # A side probe's own wait is nobody else's concern.
-        watched = trigger is not None and not trigger.beside
+        # A wait for whose sake nobody is asked is nobody else's concern.
+        watched = trigger is not None and bool(trigger.play)
         await play_session(
             activity,
             clock=stage.clock,
@@ -286,7 +286,7 @@ class _ProbeRun:
             and (
                 exchange.session in asked
                 or exchange.hop in hops
-                or (exchange.hop in trigger.beside and exchange.ended_ns > begun_ns)
+                or (exchange.hop in trigger.beside and exchange.first_token_ns > begun_ns)
             )
         ]
         if not answered or asked - {e.session for e in answered}:

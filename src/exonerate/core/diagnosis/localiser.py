@@ -7,7 +7,7 @@ Theory of operation
    - its posterior among all suspects is at least `CONVICTION`, nothing contradicts it, and what
      tells it from its neighbours (`needs`) was observed;
    - every rival of at least equal prior is contradicted by an observation made twice or more, or
-     has next to no posterior left; and the symptom was seen in at least two scenes;
+     has next to no posterior left; and the symptom was seen in at least two scenes or walks;
    - the symptom was seen at least `FLIPS_MIN` times through the hop, and was absent at least as
      often past it, in the same scenes: the bypass is the intervention that flips it. Or one
      change of the victim's session flips it, as often, both ways (`axes`).

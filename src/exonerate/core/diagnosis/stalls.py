@@ -7,7 +7,9 @@ others and no engine had anything to do, the next ones only repeat it: they are 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from exonerate.core.deployment.model import Deployment
 from exonerate.core.deployment.topology import beyond, is_engine, probeable
@@ -129,22 +131,34 @@ def with_new_ones(
         after=(first.name,),
     )
     past = [hop for hop in beyond(deployment, first.hop) if probeable(hop)]
-    walks = walks_while_waiting(replace(new_ones, rounds=rounds), past[-1]) if past else ()
+    walks = walks_while_waiting(replace(new_ones, rounds=rounds), past[0]) if past else ()
+    pairs = zip(walks[::2], walks[1::2], strict=True)
+    told = (stalls_in_a_walk(walk, [row], REPEATED_RATIO) for walk, row in pairs)
     return (
         replace(trigger, play=(*trigger.play, new_ones, *walks)),
         stall_beside(deployment, new_ones, patience),
-        *map(stall_in_a_walk, walks),
+        *chain.from_iterable(told),
     )
 
 
-def stall_in_a_walk(session: ProbeSession) -> Stall:
-    """When to give up a request of a walk in a wait: it repeats what is waited for already."""
-    return Stall(
-        session=session.name,
+def stalls_in_a_walk(
+    walk: ProbeSession, rows: Sequence[ProbeSession], ratio: float
+) -> tuple[Stall, ...]:
+    """When to give up a walk: where there is a row past it, once that was answered meanwhile.
+
+    A row, or a walk without one, is compared with its own answers.
+    """
+    alone = Stall(
+        session=walk.name,
         after_s=STALL_S_MIN,
         play=(),
-        give_up_ratio=REPEATED_RATIO,
+        give_up_ratio=ratio,
         look_s=LOOK_S_OF_A_WALK,
+    )
+    beside = tuple(row.hop for row in rows)
+    return (
+        replace(alone, beside=beside),
+        *(replace(alone, session=row.name) for row in rows),
     )
 
 

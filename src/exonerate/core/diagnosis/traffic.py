@@ -89,13 +89,15 @@ def _victim(deployment: Deployment, copies_max: int, *, gentle: bool) -> Traffic
     fresh = (2 * victim.rounds + 1) * (1 if gentle else max(1, entries - 1))
     walked = 0 if gentle else 2 * TIMES_IN_A_WAIT * (victim.rounds + 1) * (entries - 1)
     side = entries * _side(deployment, gentle=gentle)
+    # At each hop but the last, a request on a new connection, or a walk and the row beside it.
+    beside = side + (1 if gentle else 2 * max(1, entries - 1))
     return Traffic(
         kind="victim",
         begins=("victim-",),
         when="first, and again until somebody is convicted or cleared",
         scenes_max=copies_max,
         requests_max=copied + fresh + walked + side,
-        in_flight_max=entries * victim.concurrency + (1 if gentle else 2) + side,
+        in_flight_max=entries * victim.concurrency + beside,
         output_tokens_max=victim.max_tokens,
         left_out="while a round waits, requests past its hop; counters are read once a second",
     )

@@ -14,9 +14,9 @@ before; a way that finds the answer unlike what it expects answers None, and the
    and a paced stream comes read by read. Then counting three byte strings over the whole answer
    proves that every read between the first and the last few brought exactly one event of text.
 2. `digest_stream`: the same for answers whose reads are cut anywhere. It also proves every chunk's
-   size; a run uses it for its first answers. One in sixteen after that has its sizes proven too
-   (`sizes_hold`), so that a hop that miscounts its chunks is found although ways 0 and 1 do not
-   look at them.
+   size; a run uses it for its first answers. One in sixteen after that, and one in 64 of a long
+   run, has its sizes proven too (`sizes_hold`), so that a hop that miscounts its chunks is found
+   although ways 0 and 1 do not look at them.
 3. The caller feeds the reads to an `AnswerReader`, which reads everything there is.
 
 Events at the edges of an answer, and all that are not plainly text, go through the same

@@ -33,10 +33,14 @@ from exonerate.core.diagnosis.inquiries import (
     victim_session,
     watch_of,
 )
-from exonerate.core.diagnosis.stalls import STALL_S_MIN, Patience, patience_of, stalls_of
+from exonerate.core.diagnosis.stalls import (
+    STALL_S_MIN,
+    Patience,
+    patience_of,
+    stalls_in_a_walk,
+)
 from exonerate.core.diagnosis.walk_sessions import (
     COMPARED,
-    LOOK_S,
     PAUSE_S,
     WALK_TOKENS,
     beside_name,
@@ -86,9 +90,9 @@ def next_walk(
     if known or (set(left) == {"number"} and not again):
         return None
     # A second walk over the number would fail at the same one.
-    numbered = again or not any(
-        w.plan.name == walk_name("number", hop.name) for w in facts.sessions
-    )
+    name = walk_name("number", hop.name)
+    walked = any(s.plan.name == name and s.failed is not None for s in facts.sessions)
+    numbered = again or not walked
     if "number" in left and numbered and not (size_first and "size" in left):
         rounds = int(left["number"].smallest_bad)
         return Walk("number", rounds, (small,)) if rounds <= ROUNDS_MAX else None
@@ -112,18 +116,13 @@ def walk_scene(
         gentle=gentle,
     )
     session = _session(deployment, hop, shape, walk, seed)
-    sessions = [session, *_control(deployment, hop, shape, walk, seed)]
+    rows = _control(deployment, hop, shape, walk, seed)
     pauses_s = sum(session.pause_before_s(number) for number in range(1, walk.rounds + 1))
     return Scene(
         id=f"walk-{walk.what}-{shape.number}",
         why=f"send {walk.rounds} requests of growing {walk.what} at {hop.name}",
-        activities=(*(watch_of(one) for one in deployment.hops), *sessions),
-        triggers=tuple(
-            replace(
-                stalls_of(deployment, one, shape.patience, gentle=gentle)[0], play=(), look_s=LOOK_S
-            )
-            for one in sessions
-        ),
+        activities=(*(watch_of(one) for one in deployment.hops), session, *rows),
+        triggers=stalls_in_a_walk(session, rows, shape.patience.give_up_ratio),
         time_limit_s=pauses_s + walk.rounds * deployment.victim.deadline_s + 10.0,
     )
 
@@ -145,7 +144,8 @@ def walk_cost_s(facts: Facts, walk: Walk, hop: Hop) -> float:
     # Small requests with short answers take no longer than the quickest so far.
     good_s = min((seconds for seconds, bad in rounds if not bad), default=0.0)
     bad_s = max((seconds for seconds, bad in rounds if bad), default=0.0)
-    pauses = [*walk.pauses_s, *([walk.pauses_s[-1]] * walk.rounds if walk.pauses_s else [])]
+    planned = walk.pauses_s or (PAUSE_S,)
+    pauses = [*planned, *([planned[-1]] * walk.rounds)]
     return LINGER_S + sum(pauses[: walk.rounds - 1]) + walk.rounds * good_s + bad_s
 
 
@@ -207,9 +207,9 @@ def _control(
     past = [other for other in beyond(deployment, hop.name) if probeable(other)]
     if walk.what not in COMPARED or not past:
         return []
-    session = _session(deployment, past[-1], shape, walk, seed)
+    session = _session(deployment, past[0], shape, walk, seed)
     together = (walk_name(walk.what, hop.name),)
-    return [replace(session, name=beside_name(past[-1].name, hop.name), no_longer_than=together)]
+    return [replace(session, name=beside_name(past[0].name, hop.name), no_longer_than=together)]
 
 
 def _session(deployment: Deployment, hop: Hop, shape: Shape, walk: Walk, seed: int) -> ProbeSession:
