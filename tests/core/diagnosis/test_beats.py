@@ -1,12 +1,15 @@
 """Answers kept under way at a box that seems to end them at moments of its own."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from tests.support.world import Answer, Asked, World, locate_in, record, start_records
 
 from exonerate.core.case.verdict import Verdict
+from exonerate.core.diagnosis.facts import read_facts
 from exonerate.core.diagnosis.localiser import decide
+from exonerate.core.diagnosis.observables import observations
 from exonerate.core.scene import ProbeSession, Scene
 from exonerate.core.scene_json import event_to_json, scene_to_json
 
@@ -84,3 +87,20 @@ def test_a_clock_past_the_box_as_well_accuses_no_box() -> None:
     """What stops at the engine too is not the box's doing."""
     answer: Any = locate_in(beaten(6.0, "edge", "inner", "engine"))
     assert not [fault for fault in answer["faults"] if fault["hops"] != ["engine"]]
+
+
+def test_what_was_kept_under_way_tells_a_clock_from_a_timer() -> None:
+    """Two copies of the victim are too few to say that they ended after different times."""
+    world = beaten(4.5, "edge")
+    records = start_records(world)
+    while not str(records[-1].body.get("scene")).startswith("beats-"):
+        scene = decide(records)
+        assert isinstance(scene, Scene)
+        records.append(record(records, "scene_planned", {"scene": scene_to_json(scene)}))
+        events = [event_to_json(event) for event in world.play(scene)]
+        records.append(record(records, "scene_played", {"scene": scene.id, "events": events}))
+    facts = read_facts(records)
+    copies = [s for s in facts.sessions if s.victim_shaped and s.failed]
+    two = replace(facts, sessions=tuple(s for s in facts.sessions if s not in copies[2:]))
+    seen = observations(two, world.deployment)
+    assert {o.value for o in seen if o.observable == "ended-after"} == {"varying"}

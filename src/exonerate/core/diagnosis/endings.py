@@ -198,6 +198,11 @@ def kept_up(facts: Facts, hops: Iterable[Hop]) -> list[Session]:
     return [s for s in facts.sessions if s.hop in names and s.plan.name.startswith(KEPT_UP)]
 
 
+def ended_itself(session: Session) -> bool:
+    """Whether the session failed before we gave it up."""
+    return session.failed is not None and session.failed.exchange.given_up == "no"
+
+
 def moments(hop: str, facts: Facts, deployment: Deployment) -> list[float]:
     """The moments at which all that was under way through the hop stopped, and not past it."""
     entries = {h.name for h in before(deployment, hop)}

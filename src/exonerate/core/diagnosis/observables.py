@@ -29,6 +29,7 @@ from exonerate.core.diagnosis.endings import (
     defect_kind,
     ended_after_at,
     ended_by,
+    ended_itself,
     error_said,
     kept_up,
     merely_late,
@@ -237,7 +238,8 @@ def _endings(
     if not bad:
         return []
     past = whole_copies(facts, beyond(deployment, hop.name))
-    after = ended_after_at(hop.name, through, past)
+    ended = [s for s in kept_up(facts, before(deployment, hop.name)) if ended_itself(s)]
+    after = ended_after_at(hop.name, [*through, *ended], past)
     kind, said = defect_kind(bad), error_said(bad)
     count = len(bad)
     return [
