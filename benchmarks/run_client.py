@@ -86,12 +86,13 @@ def play_cpu(options: argparse.Namespace) -> None:
     paced = options.mode.startswith("step")
     rate = concurrency / (0.06 + TOKENS * float(options.mode[5:])) if paced else 1500.0
     requests = max(concurrency, int(options.seconds * rate))
-    ratios: dict[str, list[float]] = {who: [] for who in BARE_LOOPS}
+    wanted = {who: BARE_LOOPS[who] for who in options.loop or BARE_LOOPS}
+    ratios: dict[str, list[float]] = {who: [] for who in wanted}
     with engine(options.mode) as url, tempfile.TemporaryDirectory() as folder:
         for number in range(options.rounds):
             loops = {
                 who: _bare(url, concurrency, requests, [str(options.batch_ms / 1000 * batch), *how])
-                for who, (batch, *how) in BARE_LOOPS.items()
+                for who, (batch, *how) in wanted.items()
             }
             ours = _ours(url, concurrency, requests, Path(folder) / "run", options.batch_ms)
             for who, row in (*loops.items(), ("load worker", ours)):
@@ -308,6 +309,7 @@ def main() -> None:
     parser.add_argument("-C", "--concurrency", default="64")
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--loop", action="append", choices=[*BARE_LOOPS], help="of `cpu`; or all")
     parser.add_argument("--burners", type=int, default=0)
     parser.add_argument("--requests", type=int, default=20_000)
     parser.add_argument("--batch-ms", type=float, default=0.5)
