@@ -52,6 +52,14 @@ def test_the_summary_counts_points_and_false_accusations() -> None:
     assert summary([])["score"] is None
 
 
+def test_the_most_that_was_under_way_beside_the_victim_is_said() -> None:
+    """Over all runs of which it is known; of rows of before there is no word."""
+    assert "at most 2 more than the victim's own" in lab_text(
+        LabReport(runs=[run(beyond_victim=1), run(seed=2, beyond_victim=2), run(seed=3)])
+    )
+    assert "than the victim's own" not in lab_text(LabReport(runs=[run()]))
+
+
 def test_the_text_names_what_was_not_run_and_how_to_get_it() -> None:
     """A scenario whose part is missing is a line, and never left out in silence."""
     missing = NotRun(scenario="S6", seed=None, why="needs mitmdump", hint="get it with `x`")

@@ -2,6 +2,7 @@
 
 A world is a path of hops and a rule that says how each entry answers each request. Time is
 simulated; triggers, give-up ratios, counters and socket bytes follow the scene as the player would.
+That a side probe may have to wait for another one in its lane is left to the tests of the player.
 """
 
 from __future__ import annotations
@@ -194,11 +195,14 @@ class World:
     together: dict[str, int] = field(default_factory=dict)
     stalls: dict[str, Stall] = field(default_factory=dict)
     """The triggers of the scene under way, by the session that they watch."""
+    lanes: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
+    """When the lanes of the scene under way were taken."""
 
     def play(self, scene: Scene) -> list[Event]:
         """Every event of one scene."""
         begin_s = self.now_s
         self.failed.clear()
+        self.lanes.clear()
         self.stalls = {trigger.session: trigger for trigger in scene.triggers}
         events: list[Event] = []
         sessions = [a for a in scene.activities if isinstance(a, ProbeSession)]
@@ -227,13 +231,19 @@ class World:
         return sorted(events, key=lambda event: event.at_ns)
 
     def _session(
-        self, session: ProbeSession, stall: Stall | None, begin_s: float, events: list[Event]
+        self,
+        session: ProbeSession,
+        stall: Stall | None,
+        begin_s: float,
+        events: list[Event],
     ) -> float:
         now_s, on_connection, opened_s = begin_s + session.start_s + 0.05, 0, begin_s
         last_s = now_s
         port = self._port()
         for number in range(1, session.rounds + 1):
             now_s += session.pause_before_s(number)
+            if session.lane_taken == "leave" and not self._room(session, now_s):
+                return now_s
             closes_s = self.idle_closes.get(session.hop, self.idle_close_s)
             idled = closes_s is not None and now_s - last_s > closes_s
             closed = on_connection > 0 and idled
@@ -271,6 +281,8 @@ class World:
             exchange = replace(exchange, connection=facts)
             if given_up != "no":
                 self.silences.append((session.hop, port, now_s, now_s + waited_s, answer.lost))
+            if session.lane is not None:
+                self.lanes.setdefault(session.lane, []).append((now_s, now_s + waited_s))
             now_s += waited_s
             last_s = now_s
             event = Event(session.name, int(now_s * NS), "exchange", exchange_to_json(exchange))
@@ -283,6 +295,11 @@ class World:
                 break
         self.closed.setdefault(session.hop, (port, now_s))
         return now_s
+
+    def _room(self, session: ProbeSession, at_s: float) -> bool:
+        """Whether there is room in the session's lane at that moment."""
+        spans = self.lanes.get(session.lane or "", [])
+        return sum(begun <= at_s < ended for begun, ended in spans) < session.lane_width
 
     def _stall(
         self,

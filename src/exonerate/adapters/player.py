@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from exonerate.adapters.lanes import Lanes
 from exonerate.core.instant import NS_PER_S
 from exonerate.core.json_types import JsonObject
 from exonerate.core.ports import Clock, Progress
@@ -56,6 +57,7 @@ class Stage:
     """Sessions that failed, and in which round."""
     turns: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held by the session whose turn it is to send a request."""
+    lanes: Lanes = field(default_factory=Lanes)
 
     def emit(self, activity: str, kind: str, data: JsonObject) -> None:
         """Add one event, stamped now."""

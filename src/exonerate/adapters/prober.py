@@ -20,6 +20,7 @@ from typing import TypeAlias
 from exonerate.adapters.address import parse_address
 from exonerate.adapters.clock import StampClock
 from exonerate.adapters.conversation import Conversation, conversation_on
+from exonerate.adapters.lanes import Place
 from exonerate.adapters.link import USUAL, Link, check_link
 from exonerate.adapters.request import Request, authorization, build_request
 from exonerate.adapters.transport import Connection, ConnectionLost, Dialer
@@ -58,6 +59,7 @@ async def play_session(
     on_read: Callable[[int, Read], None] | None = None,
     link: Link = USUAL,
     turn: Turn | None = None,
+    place: Place | None = None,
     enough: Enough | None = None,
     asked: Callable[[], None] = lambda: None,
     answered: Callable[[], None] = lambda: None,
@@ -65,6 +67,7 @@ async def play_session(
     """Send the rounds; `body` is the victim's own request body where the recipe names one.
 
     `enough` is asked after each round whether the rest is still wanted; it may take its time.
+    `place` is taken for each round; where it cannot be had any more, the session ends.
     `asked` is told when a round begins to wait, `answered` when its first token has come or it is
     over.
 
@@ -73,7 +76,7 @@ async def play_session(
     """
     playing = _Session(session, clock, emit, body, link)
     playing.on_read = on_read
-    playing.turn = turn
+    playing.turn, playing.place = turn, place
     playing.enough = enough
     playing.asked, playing.answered = asked, answered
     vigil = _Vigil(stall)
@@ -154,6 +157,7 @@ class _Session:
         self._body = body
         self.on_read: Callable[[int, Read], None] | None = None
         self.turn: Turn | None = None
+        self.place: Place | None = None
         self.enough: Enough | None = None
         self.asked: Callable[[], None] = lambda: None
         self.answered: Callable[[], None] = lambda: None
@@ -173,10 +177,16 @@ class _Session:
             pause_s = self._session.pause_before_s(round_number)
             if pause_s > 0:
                 await asyncio.sleep(pause_s)
+            if self.place is not None and not await self.place.take():
+                return
             if give_up is not None:
                 # What was set while nothing waited is not meant for the round to come.
                 give_up.clear()
-            exchange = await self._round(round_number, vigil)
+            try:
+                exchange = await self._round(round_number, vigil)
+            finally:
+                if self.place is not None:
+                    self.place.leave()
             self._emit(exchange)
             if self._session.stop_after_failure and not exchange.complete:
                 return

@@ -97,6 +97,12 @@ class ProbeSession:
     """End after the round in whose number one of these sessions failed: the rest tells nothing."""
     in_turn: bool = False
     """Wait with each request until no other session that takes turns waits for its first token."""
+    lane: str | None = None
+    """Of the sessions in one lane so few requests are under way at a time; None: in no lane."""
+    lane_width: int = 1
+    """How many requests that is; the same for all sessions of a lane."""
+    lane_taken: Literal["wait", "leave"] = "wait"
+    """Where they are under way: wait until one of them is over, or send nothing more."""
     half_close: bool = False
     """End the sending side after each request, to see who minds; never set otherwise."""
     tcp_keepalive_s: float | None = None

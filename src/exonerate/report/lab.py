@@ -23,7 +23,8 @@ class LabRun:
     """One scenario with one seed, played and scored. `timers_s` are the scenario's own waits.
 
     `code` and `file` are digests of the deciding code and of the scenario's file: a row whose
-    digests are not today's is stale. `wall_s` includes putting the scenario up.
+    digests are not today's is stale. `wall_s` includes putting the scenario up. `beyond_victim`:
+    how many more requests of ours than the victim has were under way at an address, at the most.
     """
 
     scenario: str
@@ -44,6 +45,7 @@ class LabRun:
     file: str = ""
     wall_s: float = 0.0
     confidence: float | None = None
+    beyond_victim: int | None = None
     details_off: list[str] = field(default_factory=list)
     paragraph: str = ""
 
@@ -135,6 +137,9 @@ def summary(runs: Sequence[LabRun]) -> JsonObject:
         "right_class": _share([run.right_class for run in solvable]),
         "no_fault_answered_so": _share([run.right_layer for run in innocent]),
         "median_s": round(median(run.elapsed_s for run in runs), 1) if runs else None,
+        "beyond_victim": max(
+            (run.beyond_victim for run in runs if run.beyond_victim is not None), default=None
+        ),
     }
 
 
@@ -154,7 +159,10 @@ def summary_text(runs: Sequence[LabRun]) -> str:
     ):
         share = figures[name]
         words += [f"{text} {share:.0%}"] if isinstance(share, float) else []
-    return f"{', '.join(words)}, median {figures['median_s']} s"
+    words.append(f"median {figures['median_s']} s")
+    if figures["beyond_victim"] is not None:
+        words.append(f"at an address at most {figures['beyond_victim']} more than the victim's own")
+    return ", ".join(words)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,112 +1,15 @@
 """Probe sessions with triggers, against a small server that can fall silent."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
+from tests.support.probed import ANSWER, play, server, session, slow_server
 from tests.support.skipped_time import played
 
-from exonerate.adapters.clock import SystemClock
-from exonerate.adapters.performers.probing import ProbePerformer
-from exonerate.adapters.performers.watching import SocketPerformer
-from exonerate.adapters.player import Performer, ScenePlayer
 from exonerate.core.deployment.model import Hop
 from exonerate.core.diagnosis.walk_sessions import walks_while_waiting
-from exonerate.core.scene import (
-    Activity,
-    Event,
-    ProbeSession,
-    PromptRecipe,
-    RequestRecipe,
-    Scene,
-    Stall,
-    WatchSockets,
-)
-
-EVENTS = (b'data: {"choices":[{"delta":{"content":"a"}}]}\n\n', b"data: [DONE]\n\n", b"")
-ANSWER = (
-    b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
-    + b"".join(b"%x\r\n%s\r\n" % (len(event), event) for event in EVENTS)
-)
-
-
-def silent(text: str, fraction: float | None) -> None:
-    """No progress is shown."""
-
-
-@asynccontextmanager
-async def server(silent_from: int) -> AsyncIterator[int]:
-    """A server whose connections fall silent at their n-th request; yields its port."""
-
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        number = 0
-        try:
-            while True:
-                head = await reader.readuntil(b"\r\n\r\n")
-                length = next(
-                    int(line.split(b":")[1])
-                    for line in head.lower().split(b"\r\n")
-                    if line.startswith(b"content-length")
-                )
-                await reader.readexactly(length)
-                number += 1
-                if number >= silent_from:
-                    await reader.read()
-                    return
-                writer.write(ANSWER)
-        except asyncio.IncompleteReadError:
-            pass
-        finally:
-            writer.close()
-
-    started = await asyncio.start_server(serve, "127.0.0.1", 0)
-    async with started:
-        yield started.sockets[0].getsockname()[1]
-
-
-@asynccontextmanager
-async def slow_server(wait_s: float) -> AsyncIterator[int]:
-    """A server that takes a while for each answer; yields its port."""
-
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            await reader.readuntil(b"\r\n\r\n")
-            await asyncio.sleep(wait_s)
-            writer.write(ANSWER)
-            await reader.read()
-        finally:
-            writer.close()
-
-    started = await asyncio.start_server(serve, "127.0.0.1", 0)
-    async with started:
-        yield started.sockets[0].getsockname()[1]
-
-
-def session(name: str, port: int, *, rounds: int, deadline_s: float = 10.0) -> ProbeSession:
-    """A session without idle time."""
-    prompt = PromptRecipe(seed=1, prompt_tokens=8)
-    request = RequestRecipe(path="/v1/chat/completions", model="m", prompt=prompt, max_tokens=2)
-    return ProbeSession(
-        name=name,
-        hop="edge",
-        url=f"http://127.0.0.1:{port}",
-        request=request,
-        rounds=rounds,
-        connection="reuse",
-        think_s=0.0,
-        deadline_s=deadline_s,
-    )
-
-
-async def play(scene: Scene) -> Sequence[Event]:
-    """Play one scene with real performers."""
-    performers: dict[type[Activity], Performer] = {
-        ProbeSession: ProbePerformer(Path("/"), {}, (), links={}),
-        WatchSockets: SocketPerformer(),
-    }
-    return await ScenePlayer(clock=SystemClock(), performers=performers).play(scene, silent)
+from exonerate.core.scene import Event, ProbeSession, Scene, Stall, WatchSockets
 
 
 def test_a_stall_starts_the_triggered_probe_while_the_victim_waits() -> None:

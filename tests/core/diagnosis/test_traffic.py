@@ -105,7 +105,7 @@ def test_being_gentle_sends_no_crowd_and_asks_nobody_past_a_hop() -> None:
     crowded = replace(DEPLOYMENT, victim=replace(DEPLOYMENT.victim, concurrency=3))
     usual, gentle = (kinds_of(crowded, gentle=gentle) for gentle in (False, True))
     assert set(usual) - set(gentle) == {"beats", "crowd", "edge"}
-    assert gentle["victim"].in_flight_max < usual["victim"].in_flight_max
+    assert gentle["axis"].in_flight_max < usual["axis"].in_flight_max
     assert all(gentle[name].requests_max <= usual[name].requests_max for name in gentle)
     assert "crowd: no such scene" in left_out(crowded)
     assert "crowd" not in kinds_of(DEPLOYMENT, gentle=False)

@@ -103,7 +103,7 @@ def test_a_dry_run_sends_nothing_and_writes_nothing(tmp_path: Path) -> None:
 
 
 def test_a_dry_run_says_what_being_gentle_leaves_out(tmp_path: Path) -> None:
-    """Beats and edge are not sent, and fewer requests are under way at a time."""
+    """Beats and edge are not sent, and fewer requests in all."""
     argv = ("locate", "127.0.0.1:9", "127.0.0.1:10", "--model", "m", "--dry-run", "--json")
     usual = json.loads(exonerate(tmp_path, *argv).stdout)
     gentle = json.loads(exonerate(tmp_path, *argv, "--gentle").stdout)
@@ -111,8 +111,8 @@ def test_a_dry_run_says_what_being_gentle_leaves_out(tmp_path: Path) -> None:
         "beats",
         "edge",
     }
-    assert gentle["in_flight_max"] < usual["in_flight_max"]
     assert gentle["requests_max"] < usual["requests_max"]
+    assert gentle["in_flight_max"] <= usual["in_flight_max"]
     assert [line for line in gentle["gentle_leaves_out"] if line.startswith("beats: ")]
 
 

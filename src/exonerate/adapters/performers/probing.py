@@ -58,6 +58,7 @@ class ProbePerformer:
         run = _ProbeRun(activity, stage)
         trigger = stage.triggers.get(activity.name)
         watch = run.watch(trigger) if trigger else None
+        place = stage.lanes.place(activity)
         # A wait for whose sake nobody is asked is nobody else's concern.
         watched = trigger is not None and bool(trigger.play)
         await play_session(
@@ -69,10 +70,13 @@ class ProbePerformer:
             body=victim_body(self._folder, activity.request.body_ref),
             link=self._links.get(activity.hop, USUAL),
             turn=Turn(stage.turns) if activity.in_turn else None,
+            place=place,
             enough=run.enough,
             asked=run.on_asked if watched else _nothing,
             answered=run.on_answered if watched else _nothing,
         )
+        if place is not None and place.turned_away and not run.begun:
+            raise ActivityFailed("nothing sent: others were under way in its lane")
         if not run.last_was_complete:
             raise ActivityFailed("a round did not complete")
 
@@ -92,6 +96,11 @@ class _ProbeRun:
         self._asked = False
         self._answered = asyncio.Event()
         self.give_up = asyncio.Event()
+
+    @property
+    def begun(self) -> bool:
+        """Whether any round was sent, and is over."""
+        return bool(self._ended_rounds)
 
     def on_exchange(self, exchange: Exchange) -> None:
         self._ended_rounds[exchange.round].set()
@@ -161,6 +170,10 @@ class _ProbeRun:
             asking = group.create_task(self._ask(trigger, probes, ended))
             await ended.wait()
             watching.cancel()
+            # Nor is anything sent for its sake that has waited for others until now.
+            self._stage.lanes.turn_away(
+                a.name for a in probes if isinstance(a, ProbeSession) and not a.after
+            )
             # Once it was answered, what was asked for its sake would only hold the engine.
             if not self._asked or self.last_was_complete:
                 asking.cancel()

@@ -10,10 +10,10 @@ from exonerate.core.diagnosis.axes.covered import covered_sentence
 from exonerate.core.diagnosis.confidence import stated_confidence
 from exonerate.core.diagnosis.details import fault_details
 from exonerate.core.diagnosis.faces import own_upstream_side
-from exonerate.core.diagnosis.facts import Facts
 from exonerate.core.diagnosis.judgement import Judgement
 from exonerate.core.diagnosis.masked import masked
 from exonerate.core.diagnosis.posterior import Rating
+from exonerate.core.diagnosis.sent import requests_at_once, requests_sent
 from exonerate.core.diagnosis.suspect import Observation
 from exonerate.core.diagnosis.timeline import timeline
 from exonerate.core.diagnosis.walks import walk_details
@@ -57,15 +57,11 @@ def locate_answer(
         "none_of_these": round(judgement.none_of_these, 4),
         "timeline": list(timeline(judgement.facts, judgement.deployment)),
         "requests_sent": requests_sent(judgement.facts),
+        "requests_at_once": {**requests_at_once(judgement.facts)},
     }
     said = [paragraph(one, outcome, answer) for one in found or [judgement]]
     answer["paragraph"] = " And another one: ".join(said)
     return answer
-
-
-def requests_sent(facts: Facts) -> int:
-    """How many requests were begun, whatever came of them."""
-    return sum(len(s.rounds) for s in (*facts.sessions, *facts.shut_out))
 
 
 def _innermost(found: Sequence[Judgement]) -> Judgement:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from exonerate.core.diagnosis.facts import VICTIM_SHAPED, Facts, Session
+from exonerate.core.diagnosis.lanes import lane_beside
 from exonerate.core.diagnosis.suspect import Observation
 from exonerate.core.diagnosis.walk_sessions import BESIDE, WALK
 from exonerate.core.scene import ProbeSession
@@ -34,6 +35,7 @@ def small_one(session: ProbeSession, place: str) -> ProbeSession:
         rounds=1,
         connection="fresh",
         in_turn=True,
+        lane=lane_beside(session.hop),
         think_s=0.0,
         deadline_s=session.deadline_s,
     )
@@ -51,14 +53,38 @@ def meanwhile(hop: str, name: str, facts: Facts, hops: set[str]) -> Observation 
             and s.during_stall.startswith(VICTIM_SHAPED)
             and not s.plan.name.startswith((SMALL, FRESH, WALK, BESIDE))
             and s.hop in hops
+            and while_waiting(s, facts)
         ),
     )
 
 
 def small_meanwhile(hop: str, facts: Facts) -> Observation | None:
-    """How small requests went meanwhile."""
-    sessions = (s for s in facts.sessions if s.plan.name.startswith(f"{SMALL}{hop}/"))
+    """How small requests went while the victim's own waited, or with nothing else under way."""
+    sessions = (
+        s
+        for s in facts.sessions
+        if s.plan.name.startswith(f"{SMALL}{hop}/")
+        and (s.during_stall is None or while_waiting(s, facts))
+    )
     return _alike(hop, "small-meanwhile", sessions)
+
+
+def while_waiting(side: Session, facts: Facts) -> bool:
+    """Whether the request went as it did while that round waited for whose sake it was sent.
+
+    What was sent, or answered, after its end says nothing of the time before.
+    """
+    waited = [
+        r.exchange
+        for s in facts.sessions
+        if s.scene == side.scene and s.plan.name == side.during_stall
+        for r in s.rounds
+    ]
+    for round_ in side.rounds[:1]:
+        sent_ns, told_ns = round_.exchange.begun_ns, round_.exchange.first_token_ns
+        until_ns = [e.ended_ns for e in waited if e.begun_ns <= sent_ns < e.ended_ns]
+        return bool(until_ns) and (told_ns is None or told_ns <= max(until_ns))
+    return False
 
 
 def fresh_session(hop: str, facts: Facts) -> Observation | None:

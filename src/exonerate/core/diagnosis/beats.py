@@ -4,8 +4,8 @@ Theory of operation
 -------------------
 A clock convicts itself only by what is in flight when it strikes: two answers through the box that
 began apart and stop together, and one past it that goes on. Copies of the victim meet that by luck.
-So an answer is begun every `EVERY` of the time that one lasts, whatever became of those
-before: at any moment that many are under way at the box, none of them begun together. The distance
+So one is begun at the box every `EVERY_S`, unless two are under way already: nearly always there
+are two, none of them begun together, and past the box one at least. The distance
 between the endings so far says when the next ones are due; it goes on until enough of those have
 passed.
 """
@@ -37,16 +37,18 @@ from exonerate.core.diagnosis.inquiries import (
     watch_of,
 )
 from exonerate.core.diagnosis.judgement import Judgement
-from exonerate.core.diagnosis.stalls import patience_of, stall_beside
+from exonerate.core.diagnosis.lanes import BESIDE_MAX, lane_kept_up
+from exonerate.core.diagnosis.stalls import STALL_S_MIN, patience_of, stall_beside
+from exonerate.core.diagnosis.walk_sessions import LOOK_S
 from exonerate.core.instant import NS_PER_S
 from exonerate.core.scene import ProbeSession, Scene
 
-EVERY, EVERY_PAST = 0.45, 0.9
-"""After which share of an answer the next is begun, at the box and past it. Two are under way then
-and one, the fewest that can show it, and for a tenth of an answer one more: where it is the arrival
-of a request that strikes, two must still be there to be struck."""
-AT_ONCE, AT_ONCE_PAST = 3, 2
-"""The most that this comes to."""
+EVERY_S = APART_S + 0.05
+"""What began so long after another began apart from it."""
+EVERY_PAST = 0.9
+"""After which share of an answer the next is begun past the box: one is under way there then."""
+ANSWER_S_MIN = 0.9
+"""Of shorter answers two are under way for less than half of the time."""
 MOMENTS_WANTED = 3
 SCENES_MAX = 3
 """Where so many showed nothing, the victim is copied again."""
@@ -57,8 +59,8 @@ DRIFT_S, DRIFT_SHARE = 0.5, 0.07
 """How much later than expected the last ending may come: a clock may wait for a request."""
 LASTS_MOST = 3
 """An answer that takes so many times as long as usual is given up, so that they do not heap up."""
-ANSWERS_MAX = 40
-"""At a hop; a span in which more would fit is cut short."""
+ANSWERS_MAX = ceil(SPAN_S_MAX / EVERY_S) + 1
+"""At a hop, if each of them ended at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,19 +97,18 @@ def _span(judgement: Judgement) -> _Span | None:
     ended = sorted(map(stopped_s, _all_that_failed(hop, facts, deployment)))
     gaps = [later - earlier for earlier, later in pairwise(ended) if later - earlier > APART_S]
     answer_s = _answer_s(facts)
-    if not gaps or not _apart(bad) or EVERY * answer_s < APART_S:
+    if not gaps or not _apart(bad) or answer_s < ANSWER_S_MIN:
         return None
     gap_s, now_s = min(gaps), facts.ended_ns / NS_PER_S
     # From then on what is under way can be ended together, and has not begun together.
-    ready_s = now_s + WATCH_FIRST_S + EVERY * answer_s + APART_S
+    ready_s = now_s + WATCH_FIRST_S + EVERY_S + APART_S
     due_s = ended[-1] + gap_s * max(1, ceil((ready_s - ended[-1]) / gap_s))
     wanted = max(1, MOMENTS_WANTED - len(moments(hop, facts, deployment)))
     if gap_s > PERIOD_S_SURE:
         wanted = 1
     drift_s = DRIFT_S + DRIFT_SHARE * gap_s * wanted
     lasts_s = due_s + (wanted - 1) * gap_s + drift_s - now_s
-    most_s = min(SPAN_S_MAX, ANSWERS_MAX * EVERY * answer_s)
-    return _Span(min(most_s, lasts_s), answer_s)
+    return _Span(min(SPAN_S_MAX, lasts_s), answer_s)
 
 
 def _all_that_failed(hop: str, facts: Facts, deployment: Deployment) -> list[Round]:
@@ -146,8 +147,8 @@ def _scene(
     )
     sessions = [
         session
-        for hop, share in zip(hops, (EVERY, EVERY_PAST), strict=True)
-        for session in _answers(deployment, shape, hop, seed, span=span, share=share)
+        for hop, every_s in zip(hops, (EVERY_S, EVERY_PAST * span.answer_s), strict=True)
+        for session in _answers(deployment, shape, hop, seed, span=span, every_s=every_s)
     ]
     return Scene(
         id=f"beats-{shape.number}",
@@ -158,17 +159,20 @@ def _scene(
             *counters_of(deployment, shape),
             *sessions,
         ),
-        triggers=tuple(stall_beside(deployment, s, shape.patience) for s in sessions),
+        triggers=tuple(
+            # When it stopped is known from its last token, however soon it is given up.
+            replace(stall_beside(deployment, s, shape.patience), after_s=STALL_S_MIN, look_s=LOOK_S)
+            for s in sessions
+        ),
         time_limit_s=span.lasts_s + 2 * deployment.victim.deadline_s + 10.0,
     )
 
 
 def _answers(
-    deployment: Deployment, shape: Shape, hop: Hop, seed: int, *, span: _Span, share: float
+    deployment: Deployment, shape: Shape, hop: Hop, seed: int, *, span: _Span, every_s: float
 ) -> Iterator[ProbeSession]:
     """One answer after the other at a hop, each a session of its own."""
     plain = victim_session(deployment, hop, shape, seed)
-    every_s = share * span.answer_s
     # The last ones are under way for the rest of the span.
     begins_s = span.lasts_s - WATCH_FIRST_S - span.answer_s + every_s
     for number in range(max(2, ceil(begins_s / every_s) + 1)):
@@ -180,7 +184,12 @@ def _answers(
             request=replace(plain.request, prompt=prompt),
             connection="fresh",
             think_s=0.0,
+            in_turn=False,
             deadline_s=min(plain.deadline_s, round(LASTS_MOST * span.answer_s, 3)),
             start_s=round(WATCH_FIRST_S + number * every_s, 3),
+            # One that is late would begin together with another.
+            lane=lane_kept_up(hop.name),
+            lane_width=deployment.victim.concurrency + BESIDE_MAX,
+            lane_taken="leave",
             no_longer_than=(),
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from exonerate.core.deployment.topology import is_engine
+from exonerate.core.diagnosis.aside import fresh_sessions
 from exonerate.core.diagnosis.engine_rules import (
     copies_prove,
     crowd_proves,
@@ -90,4 +91,4 @@ def scope_known(judgement: Judgement) -> bool:
     # A clock does not ask how old a connection is.
     if "fails-at" not in suspect_class.predicts or "period" in suspect_class.needs:
         return True
-    return judgement.observed("fresh-session") is not None
+    return bool(fresh_sessions(judgement.top.suspect.hop, judgement.facts))

@@ -143,8 +143,8 @@ def _request_number(facts: Facts, hop: str) -> JsonObject:
     left = brackets(points_of(facts, hop))
     by_number = "number" in left or not left
     details: dict[str, Json] = {}
-    if fresh_ok or by_number:
-        # A new connection can also fail for what its request is like.
+    if fresh_ok or (by_number and all(s.failed for s in fresh)):
+        # A new connection can also fail for what its request is like, or not each time.
         details["scope"] = "socket" if fresh_ok else "process"
     counted = by_number and numbers != {1}
     if len(numbers) == 1 and counted:

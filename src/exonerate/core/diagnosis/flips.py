@@ -9,6 +9,7 @@ from __future__ import annotations
 from math import ceil
 
 from exonerate.core.deployment.topology import before, beyond
+from exonerate.core.diagnosis.aside import fresh_sessions, while_waiting
 from exonerate.core.diagnosis.axes.registry import axis_of
 from exonerate.core.diagnosis.chance import fisher_one_sided
 from exonerate.core.diagnosis.endings import BEAT_TOLERANCE_S, beat_of, clocked_endings
@@ -40,7 +41,7 @@ def bypass_flips(judgement: Judgement) -> bool:
     copies = _answered_past(judgement)
     if through.times + again < FLIPS_MIN or past.tries + again + copies < FLIPS_MIN:
         return False
-    if through.times == through.tries:
+    if through.times == through.tries and not _behind_as_well(judgement):
         return True
     return fisher_one_sided(through.times, through.tries, 0, past.tries) < CHANCE_MAX
 
@@ -59,6 +60,20 @@ def _side_probe_failed_alike(judgement: Judgement, symptom_seen: str) -> bool:
         and s.failed.outcome == symptom_seen
         for s in judgement.facts.sessions
     )
+
+
+def _behind_as_well(judgement: Judgement) -> bool:
+    """Whether the fault may be one past the hop that its few copies there missed by chance.
+
+    So it is where it strikes at no request in particular, or at some new connections and not at
+    others, and nobody saw what left the hop.
+    """
+    suspect = judgement.top.suspect
+    if "fails-at" not in suspect.suspect_class.predicts or judgement.observed("request-left"):
+        return False
+    at = judgement.observed("fails-at")
+    rows = {s.failed is None for s in fresh_sessions(suspect.hop, judgement.facts)}
+    return (at is not None and at.value == "varying") or len(rows) > 1
 
 
 def axis_flips(judgement: Judgement) -> bool:
@@ -129,7 +144,7 @@ def _answered_past(judgement: Judgement) -> int:
     facts, hop = judgement.facts, judgement.top.suspect.hop
     past = {h.name for h in beyond(judgement.deployment, hop)}
     return sum(
-        s.hop in past and s.failed is None and _first_failed(facts, s)
+        s.hop in past and s.failed is None and _first_failed(facts, s) and while_waiting(s, facts)
         for s in facts.sessions
         if s.during_stall is not None
     )

@@ -16,6 +16,7 @@ from exonerate.core.deployment.model import Deployment, Hop
 from exonerate.core.deployment.topology import before, hop_port, probeable
 from exonerate.core.diagnosis.aside import FRESH, fresh_sessions
 from exonerate.core.diagnosis.facts import Facts
+from exonerate.core.diagnosis.lanes import lane_beside
 from exonerate.core.diagnosis.observables import symptom
 from exonerate.core.diagnosis.pacing import (
     fresh_rounds,
@@ -241,6 +242,7 @@ def _fresh_session(deployment: Deployment, shape: Shape, seed: int) -> tuple[Pro
         connection="fresh",
         think_s=0.0,
         in_turn=True,
+        lane=lane_beside(hop.name),
         deadline_s=deployment.victim.deadline_s,
         start_s=0.0 if shape.stagger_s is None else shape.start_s + shape.stagger_s,
         no_longer_than=() if shape.stagger_s is None else (f"victim@{hop.name}",),

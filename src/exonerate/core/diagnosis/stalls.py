@@ -13,11 +13,12 @@ from itertools import chain
 
 from exonerate.core.deployment.model import Deployment
 from exonerate.core.deployment.topology import beyond, is_engine, probeable
-from exonerate.core.diagnosis.aside import FRESH, small_one
+from exonerate.core.diagnosis.aside import FRESH, small_one, while_waiting
 from exonerate.core.diagnosis.facts import Facts, Session
+from exonerate.core.diagnosis.lanes import lane_beside
 from exonerate.core.diagnosis.meanwhile import engine_state
 from exonerate.core.diagnosis.walk_sessions import LOOK_S as LOOK_S_OF_A_WALK
-from exonerate.core.diagnosis.walk_sessions import walks_while_waiting
+from exonerate.core.diagnosis.walk_sessions import in_a_walk, walks_while_waiting
 from exonerate.core.scene import ProbeSession, Stall
 
 STALL_S_MIN = 1.0
@@ -78,13 +79,15 @@ def stalls_of(
             rounds=1,
             connection="fresh",
             in_turn=True,
+            lane=lane_beside(hop.name),
             think_s=0.0,
             deadline_s=deployment.victim.deadline_s,
         )
         for hop in asked
     ]
     if beyond(deployment, own.name) and not past and not is_engine(own):
-        probes.append(small_one(session, place))
+        # First, since it may be the only one that is answered: the other one hangs for as long.
+        probes.insert(0, small_one(session, place))
     stall = Stall(
         session=session.name,
         after_s=patience.stall_s,
@@ -183,6 +186,9 @@ def _hung_beside_answers(session: Session, facts: Facts, deployment: Deployment)
         return False
     asked = [s for s in facts.sessions if s.during_stall == session.plan.name and s.rounds]
     past = [s for s in asked if s.scene == session.scene and s.hop != session.hop]
-    answered = bool(past) and all(s.failed is None for s in past)
+    # A row beside a walk may go on after the wait.
+    meanwhile = [s for s in past if not in_a_walk(s.plan)]
+    answered = bool(meanwhile) and all(s.failed is None for s in past)
+    answered = answered and all(while_waiting(s, facts) for s in meanwhile)
     engines = [hop.name for hop in deployment.hops if is_engine(hop)]
     return answered and engine_state(facts, session, engines) == "idle"

@@ -16,6 +16,7 @@ from exonerate.core.diagnosis.axes.load import LOAD
 from exonerate.core.diagnosis.axes.registry import AXES
 from exonerate.core.diagnosis.axes.scenes import TRIES
 from exonerate.core.diagnosis.axes.walks import ROUNDS_MAX, WALKS_MAX
+from exonerate.core.diagnosis.lanes import BESIDE_MAX
 from exonerate.core.diagnosis.proving import ALONE_TOKENS
 from exonerate.core.diagnosis.special_scenes import (
     ABORT_ROUNDS,
@@ -89,15 +90,13 @@ def _victim(deployment: Deployment, copies_max: int, *, gentle: bool) -> Traffic
     fresh = (2 * victim.rounds + 1) * (1 if gentle else max(1, entries - 1))
     walked = 0 if gentle else 2 * TIMES_IN_A_WAIT * (victim.rounds + 1) * (entries - 1)
     side = entries * _side(deployment, gentle=gentle)
-    # At each hop but the last, a request on a new connection, or a walk and the row beside it.
-    beside = side + (1 if gentle else 2 * max(1, entries - 1))
     return Traffic(
         kind="victim",
         begins=("victim-",),
         when="first, and again until somebody is convicted or cleared",
         scenes_max=copies_max,
         requests_max=copied + fresh + walked + side,
-        in_flight_max=entries * victim.concurrency + beside,
+        in_flight_max=entries * (victim.concurrency + BESIDE_MAX),
         output_tokens_max=victim.max_tokens,
         left_out="while a round waits, requests past its hop; counters are read once a second",
     )
@@ -151,7 +150,7 @@ def _axes(deployment: Deployment, *, gentle: bool) -> Traffic:
         when="where suspects differ in what one change of the session would do; each axis once",
         scenes_max=len(AXES) - 1,
         requests_max=sessions * (victim.rounds * victim.concurrency + side),
-        in_flight_max=victim.concurrency + side,
+        in_flight_max=victim.concurrency + _places(deployment, gentle=gentle) * BESIDE_MAX,
         output_tokens_max=victim.max_tokens,
         left_out="while a round waits, requests past its hop",
     )
@@ -168,7 +167,7 @@ def _crowd(deployment: Deployment, *, gentle: bool) -> Traffic:
         "questions alone and in its crowd",
         scenes_max=1,
         requests_max=TRIES * (victim.rounds * together + 2 * side),
-        in_flight_max=victim.concurrency + side,
+        in_flight_max=victim.concurrency + _places(deployment, gentle=gentle) * BESIDE_MAX,
         output_tokens_max=victim.max_tokens,
         left_out="all",
     )
@@ -181,7 +180,7 @@ def _beats(deployment: Deployment) -> Traffic:
         when="where a box seems to end answers by a clock: several are kept under way for a while",
         scenes_max=beats.SCENES_MAX,
         requests_max=2 * beats.ANSWERS_MAX,
-        in_flight_max=beats.LASTS_MOST * (beats.AT_ONCE + beats.AT_ONCE_PAST) + 2,
+        in_flight_max=2 * (1 + BESIDE_MAX),
         output_tokens_max=deployment.victim.max_tokens,
         left_out="all",
     )
@@ -218,6 +217,11 @@ def _entries(deployment: Deployment) -> int:
     return sum(probeable(hop) for hop in deployment.hops)
 
 
+def _places(deployment: Deployment, *, gentle: bool) -> int:
+    """At how many hops something is asked while a round of one session waits."""
+    return 1 if gentle else _entries(deployment)
+
+
 def _side(deployment: Deployment, *, gentle: bool) -> int:
     """The most that is asked once while a round of one session waits."""
-    return (1 if gentle else _entries(deployment)) + SIDE_PROBES
+    return _places(deployment, gentle=gentle) + SIDE_PROBES

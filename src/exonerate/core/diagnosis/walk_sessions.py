@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from exonerate.core.deployment.model import Hop
 from exonerate.core.diagnosis.facts import Facts, Round, Session
+from exonerate.core.diagnosis.lanes import lane_beside
 from exonerate.core.diagnosis.vocabulary import ANSWERED
 from exonerate.core.scene import ProbeSession
 
@@ -78,7 +79,14 @@ def walks_while_waiting(row: ProbeSession, past: Hop) -> tuple[ProbeSession, ...
             after=(row.name,),
             once_over=before,
         )
-        beside = replace(walk, name=there, hop=past.name, url=past.url, no_longer_than=(here,))
+        beside = replace(
+            walk,
+            name=there,
+            hop=past.name,
+            url=past.url,
+            lane=lane_beside(past.name),
+            no_longer_than=(here,),
+        )
         sessions += (walk, beside)
         before = (here, there)
     return tuple(sessions)

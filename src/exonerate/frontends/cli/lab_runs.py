@@ -125,8 +125,15 @@ def play_scenario(
         wall_s=round((clock.now() - begun) / NS_PER_S, 1),
         timers_s=scenario.timers_s,
         confidence=_confidence(verdict),
+        beyond_victim=_beyond_victim(verdict, scenario.victim),
         paragraph=str(verdict.get("paragraph", "")),
     )
+
+
+def _beyond_victim(verdict: Mapping[str, Any], victim: Mapping[str, object]) -> int | None:
+    """How many more requests than the victim has were under way at an address, at the most."""
+    at_once = verdict.get("requests_at_once")
+    return max(at_once.values()) - int(str(victim.get("concurrency", 1))) if at_once else None
 
 
 def _standing(template: Template, seed: int, *, within: Path | None, stack: ExitStack) -> Stage:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from exonerate.core.diagnosis.axes.load import LOAD
 from exonerate.core.diagnosis.axes.registry import AXES
 from exonerate.core.diagnosis.facts import Facts, Round, Session
+from exonerate.core.diagnosis.sent import most_at_once
 from exonerate.core.scene import ProbeSession, Scene
 
 LONELY = (
@@ -33,7 +34,7 @@ def covered_sentence(facts: Facts, hop: str) -> str:
         f"bodies up to {_size(max(map(_body_bytes, good)))}",
         f"answers up to {max(r.total_s for r in good):.1f} s long",
         _streams(sessions),
-        f"{_at_once(good)} at once",
+        f"{most_at_once(good)} at once",
     ]
     return ", ".join(parts)
 
@@ -97,11 +98,3 @@ def _streams(sessions: Iterable[Session]) -> str:
     asked = {s.plan.request.stream for s in sessions if s.failed is None}
     both = {True: "streamed", False: "not streamed"}
     return " and ".join(both[stream] for stream in sorted(asked, reverse=True)) or "streamed"
-
-
-def _at_once(rounds: Sequence[Round]) -> int:
-    """The most of these requests that were under way at the same moment."""
-    begun = [round_.exchange.begun_ns for round_ in rounds]
-    return max(
-        sum(r.exchange.begun_ns <= moment < r.exchange.ended_ns for r in rounds) for moment in begun
-    )
