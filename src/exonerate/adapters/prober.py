@@ -42,10 +42,12 @@ Enough: TypeAlias = Callable[[int], Awaitable[bool]]
 class StallWatch:
     """Whom to tell when a round waits: (seconds without a meaningful event, callback(round)).
 
-    Each callback fires at most once in a session, on the event loop, while the round still waits.
+    Each callback fires on the event loop while the round still waits, at most once in a round, and
+    in a later round only where `again` says so.
     """
 
     alarms: tuple[tuple[float, Callable[[int], None]], ...]
+    again: Callable[[], bool] = lambda: False
 
 
 async def play_session(
@@ -95,6 +97,7 @@ class _Vigil:
     """Watches one round at a time: rings the alarms, and ends the round when told to."""
 
     def __init__(self, stall: StallWatch | None) -> None:
+        self._stall = stall
         self._waiting_for = list(stall.alarms) if stall else []
         self._timers: list[asyncio.TimerHandle] = []
         self._scope: asyncio.Timeout | None = None
@@ -105,6 +108,8 @@ class _Vigil:
     def begin(self, scope: asyncio.Timeout, recorder: ExchangeRecorder, round_number: int) -> None:
         self._scope, self._recorder, self._round = scope, recorder, round_number
         self.given_up = "deadline"
+        if self._stall is not None and self._stall.again():
+            self._waiting_for = list(self._stall.alarms)
         for alarm in self._waiting_for:
             self._arm(alarm, alarm[0])
 

@@ -355,6 +355,8 @@ Activity: TypeAlias = (
 class Stall:
     """When a round of `session` has waited longer than `after_s`, play more activities, once.
 
+    Where the round was answered before anything could be asked, the next wait plays them.
+
     With `give_up_ratio` the waiting round is given up, provisionally, once every probe among those
     activities has been answered, the rest of the world has been watched for `look_s` more, and the
     wait is longer than this many times the longest silence in a good answer; without it, only the

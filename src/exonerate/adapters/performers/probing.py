@@ -129,8 +129,17 @@ class _ProbeRun:
         due = (trigger.after_s, self.on_stall)
         if trigger.beside:
             # A side probe: whether others are slow is said by the victim's own shape.
-            return StallWatch((due,))
-        return StallWatch(((trigger.after_s * SILENT_SHARE, self.on_silence), due))
+            return StallWatch((due,), self.nothing_asked)
+        silent = (trigger.after_s * SILENT_SHARE, self.on_silence)
+        return StallWatch((silent, due), self.nothing_asked)
+
+    def nothing_asked(self) -> bool:
+        """Whether no wait so far had anything asked for its sake: a later one may have it.
+
+        A first answer that is late because everything is cold must not use that up.
+        """
+        trigger = self._stage.triggers[self._session.name]
+        return not self._asked or not trigger.play
 
     def on_asked(self) -> None:
         self._answered = self._stage.unanswered[self._session.hop] = asyncio.Event()
