@@ -31,8 +31,11 @@ def silent(text: str, fraction: float | None) -> None:
 
 
 @asynccontextmanager
-async def server(silent_from: int) -> AsyncIterator[int]:
-    """A server whose connections fall silent at their n-th request; yields its port."""
+async def server(silent_from: int, *, cold_s: float = 0.0) -> AsyncIterator[int]:
+    """A server whose connections fall silent at their n-th request; yields its port.
+
+    `cold_s`: how long each waits with its first answer.
+    """
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         number = 0
@@ -49,6 +52,8 @@ async def server(silent_from: int) -> AsyncIterator[int]:
                 if number >= silent_from:
                     await reader.read()
                     return
+                if number == 1:
+                    await asyncio.sleep(cold_s)
                 writer.write(ANSWER)
         except asyncio.IncompleteReadError:
             pass

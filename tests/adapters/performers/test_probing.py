@@ -39,26 +39,18 @@ def test_a_stall_starts_the_triggered_probe_while_the_victim_waits() -> None:
 def test_a_late_first_answer_does_not_use_up_what_a_hang_sets_off() -> None:
     """Nothing was asked for it, since it came while others waited as well; for the hang it is."""
 
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        head = await reader.readuntil(b"\r\n\r\n")
-        await reader.readexactly(int(head.lower().partition(b"content-length:")[2].split()[0]))
-        await asyncio.sleep(0.6)
-        writer.write(ANSWER)
-        await reader.read()
-        writer.close()
-
     async def run() -> Sequence[Event]:
-        started = await asyncio.start_server(serve, "127.0.0.1", 0)
-        async with started, server(silent_from=9) as engine:
-            victim = session("victim", started.sockets[0].getsockname()[1], rounds=2)
-            direct = replace(session("direct", engine, rounds=1), hop="engine")
-            past = replace(session("past", engine, rounds=1), hop="engine")
-            late = Stall(session="direct", after_s=0.1, play=())
-            hang = Stall(session="victim", after_s=0.4, play=(past,), give_up_ratio=5.0)
-            scene = Scene(id="s", why="t", activities=(victim, direct), triggers=(late, hang))
-            events = await play(scene)
-            await asyncio.sleep(0.1)  # The server closes its last connections.
-            return events
+        async with server(2, cold_s=0.6) as edge, server(9, cold_s=0.65) as engine:
+            victim = session("victim", edge, rounds=2)
+            direct = replace(session("direct", engine, rounds=2), hop="engine")
+            past = replace(session("past", engine, rounds=1), hop="engine", start_s=0.05)
+            after = replace(past, name="after")
+            triggers = (
+                Stall(session="victim", after_s=0.4, play=(past,), give_up_ratio=3.0),
+                Stall(session="direct", after_s=0.4, play=(after,)),
+            )
+            scene = Scene(id="s", why="t", activities=(victim, direct), triggers=triggers)
+            return await play(scene)
 
     events = played(run())
     stalled = [e.data["round"] for e in events if (e.activity, e.kind) == ("victim", "stalled")]
