@@ -13,6 +13,7 @@ from exonerate.core.diagnosis.aside import (
     meanwhile,
     small_meanwhile,
     small_one,
+    while_waiting,
 )
 from exonerate.core.diagnosis.facts import Facts, Outcome, Round, Session, read_facts
 from exonerate.core.diagnosis.inquiries import next_shape, victim_session
@@ -101,6 +102,28 @@ def test_a_small_request_that_passes_is_no_copy_of_the_one_that_waits() -> None:
     assert copy is not None
     assert (small.value, small.times) == ("ok", 1)
     assert (copy.value, copy.times) == ("fails", 1)
+
+
+@pytest.mark.parametrize(
+    ("begun_s", "told_s", "counts"),
+    [(0.5, 0.9, True), (0.5, None, True), (0.5, 1.1, False), (1.0, 1.2, False), (1.5, None, False)],
+)
+def test_what_came_after_the_wait_says_nothing_of_it(
+    begun_s: float, told_s: float | None, counts: bool
+) -> None:
+    """What held everybody up may have let go just then."""
+    facts = facts_of("ok" if told_s is not None else "hang", "hang")
+    victim, small, copy = facts.sessions
+    exchange = replace(
+        small.rounds[0].exchange,
+        begun_ns=int(begun_s * NS),
+        first_token_ns=None if told_s is None else int(told_s * NS),
+        ended_ns=2 * NS,
+    )
+    moved = replace(small, rounds=(replace(small.rounds[0], exchange=exchange),))
+    later = replace(facts, sessions=(victim, moved, copy))
+    assert while_waiting(moved, later) is counts
+    assert (small_meanwhile("router", later) is not None) is counts
 
 
 @pytest.mark.parametrize(("went_well", "said"), [(2, None), (3, None), (4, "ok")])

@@ -1,8 +1,15 @@
 """How soon a fault is repeated often enough, and what counts as a repetition."""
 
+from dataclasses import replace
 from typing import Any
 
-from tests.support.world import OK, SILENT, Answer, Asked, World, locate_in
+import pytest
+from tests.support.world import OK, SILENT, Answer, Asked, World, judgement_after, locate_in
+
+from exonerate.core.diagnosis.facts import Facts
+from exonerate.core.diagnosis.flips import bypass_flips
+from exonerate.core.diagnosis.inquiries import next_shape, victim_scene
+from exonerate.core.scene import Scene
 
 
 def answered(world: World) -> Any:
@@ -107,3 +114,39 @@ def test_a_hop_is_not_accused_where_a_request_past_it_hung_as_well() -> None:
 
     answer = answered(World(rule))
     assert all(fault["hops"] != ["edge"] for fault in answer["faults"])
+
+
+@pytest.mark.parametrize(("copies", "seen", "flips"), [(3, True, True), (3, False, False),
+                                                       (5, False, True)])  # fmt: skip
+def test_what_keeps_now_this_request_and_now_that_must_be_told_from_chance(
+    copies: int, seen: bool, flips: bool
+) -> None:
+    """Where nobody saw what left the box, the next one may have lost some at random."""
+
+    def rule(asked: Asked) -> Answer:
+        scene = int(asked.session.request.prompt.salt.split("-")[1])
+        lost = asked.session.name == "victim@edge" and asked.on_connection == 2 + scene % 2
+        return SILENT if lost else OK
+
+    def copy(facts: Facts) -> Scene:
+        return victim_scene(world.deployment, next_shape(facts, world.deployment, None), 1)
+
+    world = World(rule, sockets_visible=seen, processes_visible=seen)
+    judgement = judgement_after(world, *[copy] * (copies - 1))
+    through = judgement.observed("through")
+    assert through is not None
+    assert (through.times, through.tries) == (copies, copies)
+    box = next(r for r in judgement.ratings if r.suspect.id == "drops-requests@edge")
+    assert bypass_flips(replace(judgement, ratings=(box,))) is flips
+
+
+def test_a_box_that_counts_the_requests_of_all_is_convicted_though_a_row_went_well() -> None:
+    """Its sockets show that it keeps them; which row of connections meets the count is chance."""
+
+    def rule(asked: Asked) -> Answer:
+        lost = asked.hop == "edge" and asked.count % 9 == 8
+        return Answer(silent=True, reaches=None) if lost else OK
+
+    answer = answered(World(rule))
+    (fault,) = answer["faults"]
+    assert (fault["class"], fault["hops"]) == ("drops-requests", ["edge"])
