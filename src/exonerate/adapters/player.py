@@ -7,6 +7,7 @@ waits for, when it is skipped and when it must end is decided here and nowhere e
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -15,8 +16,11 @@ from exonerate.adapters.lanes import Lanes
 from exonerate.core.instant import NS_PER_S
 from exonerate.core.json_types import JsonObject
 from exonerate.core.ports import Clock, Progress
-from exonerate.core.scene import Activity, Event, Scene, Stall
+from exonerate.core.scene import Activity, Event, Scene, Stall, WatchSockets
 from exonerate.errors import ExonerateError
+
+FIRST_LOOK_S = 2.0
+"""A starved host may take that long for its first reading of the sockets."""
 
 
 class ActivityFailed(Exception):
@@ -58,6 +62,23 @@ class Stage:
     turns: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held by the session whose turn it is to send a request."""
     lanes: Lanes = field(default_factory=Lanes)
+    first_looks: Mapping[str, asyncio.Event] = field(default_factory=dict)
+    """By watcher of sockets: what is set when it has looked for the first time, or is over."""
+
+    def looked(self, watcher: str) -> None:
+        """A watcher of sockets has looked."""
+        if watcher in self.first_looks:
+            self.first_looks[watcher].set()
+
+    async def watched(self) -> None:
+        """Wait until all watchers of sockets have looked once, or for `FIRST_LOOK_S`.
+
+        What a request adds to the counters is told from what was there before it.
+        """
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(FIRST_LOOK_S):
+                for event in self.first_looks.values():
+                    await event.wait()
 
     def emit(self, activity: str, kind: str, data: JsonObject) -> None:
         """Add one event, stamped now."""
@@ -117,6 +138,9 @@ class _Playing:
             progress=progress,
             play_more=self._play_more,
             start=self._start,
+            first_looks={
+                a.name: asyncio.Event() for a in scene.activities if isinstance(a, WatchSockets)
+            },
         )
 
     async def run(self) -> None:

@@ -54,6 +54,7 @@ class ProbePerformer:
     async def __call__(self, activity: Activity, stage: Stage) -> None:
         """Send the rounds; a round that is given up or fails is an event, not an error."""
         assert isinstance(activity, ProbeSession)
+        await stage.watched()
         activity = self._as_written(activity)
         run = _ProbeRun(activity, stage)
         trigger = stage.triggers.get(activity.name)

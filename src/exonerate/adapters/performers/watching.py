@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Mapping
 
 from exonerate.adapters.http_get import get_page
@@ -18,6 +19,8 @@ from exonerate.core.ports import CounterReader, EngineState, Page, PageReader
 from exonerate.core.scene import Activity, SampleMetrics, WatchSockets
 
 METRICS_TIMEOUT_S = 2.0
+SHARED_S = 0.02
+"""A reading of the sockets is old after this."""
 _OTHER_PAGES = (HEALTH, SETTINGS)
 """How the names of readings begin that are of no page of counters."""
 
@@ -116,11 +119,24 @@ def _loading(page: Page) -> str:
 
 
 class SocketPerformer:
-    """Reads the byte counters of every socket of this host that talks to one address."""
+    """Reads the byte counters of every socket of this host that talks to one address.
+
+    All that watch at the same time share their readings of the kernel.
+    """
+
+    def __init__(self) -> None:
+        self._readings = _Readings()
 
     async def __call__(self, activity: Activity, stage: Stage) -> None:
         """One ``sockets`` event for each reading; a single one where the kernel refuses."""
         assert isinstance(activity, WatchSockets)
+        try:
+            await self._watch(activity, stage)
+        finally:
+            self._readings.forget(activity.name)
+            stage.looked(activity.name)
+
+    async def _watch(self, activity: WatchSockets, stage: Stage) -> None:
         owners = await _owners(activity.port)
         seen_once = bool(owners)
         before: JsonObject = {}
@@ -131,7 +147,8 @@ class SocketPerformer:
                 # A process that is started again has another identity, whatever its pid.
                 owners = await _owners(activity.port)
             try:
-                rows = _rows(activity.port, [owner.pid for owner in owners])
+                pids = [owner.pid for owner in owners]
+                rows = self._readings.of(activity.name, activity.port, pids)
             except OSError as error:
                 data: JsonObject = {"hop": activity.hop, "rows": None, "error": str(error)}
                 stage.emit(activity.name, "sockets", data)
@@ -144,6 +161,7 @@ class SocketPerformer:
             }
             same: JsonObject = {"hop": activity.hop, "same": True}
             stage.emit(activity.name, "sockets", same if seen == before else seen)
+            stage.looked(activity.name)
             before = seen
 
 
@@ -153,11 +171,52 @@ async def _owners(port: int) -> list[ProcessIdentity]:
     return [identity for pid in pids if (identity := identity_of(pid)) is not None]
 
 
-def _rows(port: int, owners: list[int]) -> list[JsonObject]:
-    """Sockets that talk to the port, and every other one of the processes that listen on it."""
-    held = socket_inodes(owners)
+class _Readings:
+    """One reading of the kernel for all addresses that are watched at that moment.
+
+    Each watcher gets a reading once; the next time that it asks there is a new one.
+    """
+
+    def __init__(self) -> None:
+        self._watched: dict[str, tuple[int, list[int]]] = {}
+        self._rows: dict[str, list[JsonObject]] = {}
+        self._read_s = 0.0
+
+    def of(self, name: str, port: int, owners: list[int]) -> list[JsonObject]:
+        """Sockets that talk to the port, and every other one of the processes `owners`.
+
+        Raises:
+            OSError: the kernel refuses.
+        """
+        last = self._watched.get(name)
+        self._watched[name] = (port, owners)
+        late = time.monotonic() - self._read_s > SHARED_S
+        if name not in self._rows or late or last != (port, owners):
+            self._read()
+        return self._rows.pop(name)
+
+    def forget(self, name: str) -> None:
+        """Nobody watches under this name any more."""
+        self._watched.pop(name, None)
+        self._rows.pop(name, None)
+
+    def _read(self) -> None:
+        held = {name: socket_inodes(owners) for name, (_, owners) in self._watched.items()}
+        ports = {port for port, _ in self._watched.values()}
+        inodes = set().union(*held.values())
+        self._read_s = time.monotonic()
+        found = tcp_sockets(
+            lambda local, peer, inode: local in ports or peer in ports or inode in inodes
+        )
+        self._rows = {
+            name: _rows(found, port, held[name]) for name, (port, _) in self._watched.items()
+        }
+
+
+def _rows(found: list[SocketRow], port: int, held: set[int]) -> list[JsonObject]:
+    """Sockets that talk to the port, and every other one that is held by who listens on it."""
     rows: list[JsonObject] = []
-    for row in tcp_sockets(lambda local, peer, inode: port in (local, peer) or inode in held):
+    for row in found:
         if _talks_to(row, port):
             rows.append(_shown(row, up=False))
         elif row.inode in held and row.state != "LISTEN":
