@@ -4,9 +4,12 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 
+import pytest
 from tests.support.probed import ANSWER, play, server, session, slow_server
 from tests.support.skipped_time import played
 
+from exonerate.adapters.performers import watching
+from exonerate.adapters.process_table import ProcessIdentity
 from exonerate.core.deployment.model import Hop
 from exonerate.core.diagnosis.walk_sessions import walks_while_waiting
 from exonerate.core.scene import Event, ProbeSession, Scene, Stall, WatchSockets
@@ -187,6 +190,30 @@ def test_socket_counters_are_watched_as_long_as_the_session_lasts() -> None:
     assert len(readings) >= 3
     assert any(reading.get("same") for reading in readings)
     assert any(reading.get("rows") for reading in readings)
+
+
+def test_nothing_is_sent_before_the_sockets_were_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a host that is slow to look, too: else what the first request adds cannot be told."""
+
+    async def slow(_port: int) -> list[ProcessIdentity]:
+        await asyncio.sleep(0.7)
+        return []
+
+    monkeypatch.setattr(watching, "_owners", slow)
+
+    async def run() -> Sequence[Event]:
+        async with server(silent_from=9) as port:
+            watch = WatchSockets(
+                name="sockets", hop="edge", host="127.0.0.1", port=port, count=1000,
+                every_s=0.05, background=True,
+            )  # fmt: skip
+            victim = session("victim", port, rounds=2)
+            return await play(Scene(id="s", why="t", activities=(victim, watch)))
+
+    events = played(run())
+    looked_ns = min(event.at_ns for event in events if event.kind == "sockets")
+    begun = [int(str(e.data["begun_ns"])) for e in events if e.kind == "exchange"]
+    assert looked_ns < min(begun)
 
 
 def test_nothing_is_asked_past_a_hop_while_the_victim_waits_there_as_well() -> None:

@@ -7,10 +7,13 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import cast
 
+import pytest
+
 from exonerate.adapters.clock import SystemClock
 from exonerate.adapters.engines.names import counter_reader, engine_states
 from exonerate.adapters.performers.watching import MetricsPerformer, SocketPerformer
 from exonerate.adapters.player import ScenePlayer, Stage
+from exonerate.adapters.sockets import SocketRow, Wanted, tcp_sockets
 from exonerate.core.json_types import JsonObject
 from exonerate.core.ports import Page
 from exonerate.core.scene import (
@@ -161,3 +164,64 @@ def test_an_engines_page_of_settings_is_no_page_of_counters() -> None:
     (event,) = asyncio.run(player.play(scene, lambda _text, _fraction: None))
     assert asked == ["http://e/server_info"]
     assert event.data["values"] == {"watchdog_s": 300.0}
+
+
+def test_hops_that_are_watched_at_the_same_time_share_their_readings(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each sees the connections of its own port, and the kernel is asked about once a moment."""
+    asked = [0]
+
+    def counted(wanted: Wanted) -> list[SocketRow]:
+        asked[0] += 1
+        return tcp_sockets(wanted)
+
+    monkeypatch.setattr("exonerate.adapters.performers.watching.tcp_sockets", counted)
+
+    def watch(port: int) -> WatchSockets:
+        return WatchSockets(
+            name=f"sockets@{port}", hop=f"{port}", host="127.0.0.1", port=port, count=10,
+            every_s=0.05,
+        )  # fmt: skip
+
+    with (
+        socket.create_server(("127.0.0.1", 0)) as first,
+        socket.create_server(("127.0.0.1", 0)) as second,
+    ):
+        ports = [server.getsockname()[1] for server in (first, second)]
+        clients = [socket.create_connection(("127.0.0.1", port)) for port in ports]
+        player = ScenePlayer(clock=SystemClock(), performers={WatchSockets: SocketPerformer()})
+        scene = Scene(id="s", why="t", activities=tuple(map(watch, ports)))
+        events = asyncio.run(player.play(scene, lambda _text, _share: None))
+        for client in clients:
+            client.close()
+    assert len(events) == 20
+    for port in ports:
+        seen = next(e.data for e in events if e.data["hop"] == f"{port}" and "rows" in e.data)
+        rows = cast("list[JsonObject]", seen["rows"])
+        own = [row for row in rows if not row["up"]]
+        assert {port in (row["local_port"], row["peer_port"]) for row in own} == {True}
+    assert asked[0] <= 16
+
+
+def test_readings_of_hops_that_are_watched_apart_are_their_own() -> None:
+    """One that began later sees its own connections from its first reading on."""
+    with (
+        socket.create_server(("127.0.0.1", 0)) as first,
+        socket.create_server(("127.0.0.1", 0)) as second,
+    ):
+        watches = [
+            WatchSockets(
+                name=name, hop=name, host="127.0.0.1", port=server.getsockname()[1], count=3,
+                every_s=0.06, start_s=start_s,
+            )
+            for name, server, start_s in (("a", first, 0.0), ("b", second, 0.03))
+        ]  # fmt: skip
+        with socket.create_connection(second.getsockname()) as client:
+            player = ScenePlayer(clock=SystemClock(), performers={WatchSockets: SocketPerformer()})
+            scene = Scene(id="s", why="t", activities=tuple(watches))
+            events = asyncio.run(player.play(scene, lambda _text, _share: None))
+            ours = client.getsockname()[1]
+    seen = next(e.data for e in events if e.data["hop"] == "b" and "rows" in e.data)
+    rows = cast("list[JsonObject]", seen["rows"])
+    assert ours in {row["local_port"] for row in rows}
