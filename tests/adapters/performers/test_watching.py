@@ -180,7 +180,7 @@ def test_hops_that_are_watched_at_the_same_time_share_their_readings(
 
     def watch(port: int) -> WatchSockets:
         return WatchSockets(
-            name=f"sockets@{port}", hop=f"{port}", host="127.0.0.1", port=port, count=10,
+            name=f"sockets@{port}", hop=f"{port}", host="127.0.0.1", port=port, count=40,
             every_s=0.05,
         )  # fmt: skip
 
@@ -195,13 +195,13 @@ def test_hops_that_are_watched_at_the_same_time_share_their_readings(
         events = asyncio.run(player.play(scene, lambda _text, _share: None))
         for client in clients:
             client.close()
-    assert len(events) == 20
+    assert len(events) == 80
     for port in ports:
         seen = next(e.data for e in events if e.data["hop"] == f"{port}" and "rows" in e.data)
         rows = cast("list[JsonObject]", seen["rows"])
         own = [row for row in rows if not row["up"]]
         assert {port in (row["local_port"], row["peer_port"]) for row in own} == {True}
-    assert asked[0] <= 16
+    assert asked[0] < 70
 
 
 def test_readings_of_hops_that_are_watched_apart_are_their_own() -> None:
