@@ -142,7 +142,7 @@ class SocketPerformer:
         before: JsonObject = {}
         for number in range(activity.count):
             if number > 0:
-                await asyncio.sleep(activity.every_s)
+                await asyncio.sleep(_until_next_s(activity.every_s))
             if seen_once and not (owners and all(map(is_alive, owners))):
                 # A process that is started again has another identity, whatever its pid.
                 owners = await _owners(activity.port)
@@ -163,6 +163,11 @@ class SocketPerformer:
             stage.emit(activity.name, "sockets", same if seen == before else seen)
             stage.looked(activity.name)
             before = seen
+
+
+def _until_next_s(every_s: float) -> float:
+    """The time until the next moment at which all look that look so often: they share a reading."""
+    return every_s - asyncio.get_running_loop().time() % every_s
 
 
 async def _owners(port: int) -> list[ProcessIdentity]:
@@ -204,13 +209,13 @@ class _Readings:
         held = {name: socket_inodes(owners) for name, (_, owners) in self._watched.items()}
         ports = {port for port, _ in self._watched.values()}
         inodes = set().union(*held.values())
-        self._read_s = time.monotonic()
         found = tcp_sockets(
             lambda local, peer, inode: local in ports or peer in ports or inode in inodes
         )
         self._rows = {
             name: _rows(found, port, held[name]) for name, (port, _) in self._watched.items()
         }
+        self._read_s = time.monotonic()
 
 
 def _rows(found: list[SocketRow], port: int, held: set[int]) -> list[JsonObject]:
