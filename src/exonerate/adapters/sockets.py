@@ -13,7 +13,6 @@ states says so.
 
 from __future__ import annotations
 
-import ipaddress
 import os
 import socket
 import struct
@@ -45,6 +44,8 @@ _LAST_ACK_MS_OFFSET, _RTT_US_OFFSET = 56, 68
 _RETRANSMITS_OFFSET = 100
 _BYTES_ACKED_OFFSET = 120
 _RECEIVE_LIMIT = 1 << 18
+_MAPPED = bytes(10) + b"\xff\xff"
+"""How an IPv6 address begins that stands for one of IPv4 (RFC 4291, 2.5.5.2)."""
 
 
 _PORTS, _PORTS_OFFSET = struct.Struct("!HH"), 4
@@ -193,6 +194,7 @@ def _attribute(attributes: bytes, wanted: int) -> bytes:
 
 def _address(family: int, raw: bytes) -> str:
     if family == socket.AF_INET:
-        return str(ipaddress.IPv4Address(raw[:4]))
-    address = ipaddress.IPv6Address(raw)
-    return str(address.ipv4_mapped or address)
+        return socket.inet_ntop(socket.AF_INET, raw[:4])
+    if raw.startswith(_MAPPED):
+        return socket.inet_ntop(socket.AF_INET, raw[len(_MAPPED) :])
+    return socket.inet_ntop(socket.AF_INET6, raw)
