@@ -184,6 +184,7 @@ class _Playing:
             self.stage.emit(activity.name, "failed", {**failure.detail, "why": str(failure)})
         finally:
             self._ended[activity.name].set()
+            self.stage.looked(activity.name)
 
     async def _ready(self, activity: Activity) -> bool:
         """Wait for what comes before; False when one of those failed that must end well."""

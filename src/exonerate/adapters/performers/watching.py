@@ -134,7 +134,6 @@ class SocketPerformer:
             await self._watch(activity, stage)
         finally:
             self._readings.forget(activity.name)
-            stage.looked(activity.name)
 
     async def _watch(self, activity: WatchSockets, stage: Stage) -> None:
         owners = await _owners(activity.port)
