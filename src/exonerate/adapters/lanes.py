@@ -74,8 +74,12 @@ class Lanes:
         return place
 
     def turn_away(self, sessions: Iterable[str]) -> None:
-        """Nothing more is wanted of these; what they have under way goes on."""
+        """Nothing more is wanted of these for now; what they have under way goes on."""
         for name in sessions:
             self._unwanted.add(name)
             if name in self._places:
                 self._places[name].turn_away()
+
+    def want(self, sessions: Iterable[str]) -> None:
+        """Sessions of these names are wanted from now on."""
+        self._unwanted.difference_update(sessions)

@@ -46,7 +46,12 @@ def test_a_late_first_answer_does_not_use_up_what_a_hang_sets_off() -> None:
         async with server(2, cold_s=0.6) as edge, server(9, cold_s=0.65) as engine:
             victim = session("victim", edge, rounds=2)
             direct = replace(session("direct", engine, rounds=2), hop="engine")
-            past = replace(session("past", engine, rounds=1), hop="engine", start_s=0.05)
+            past = replace(
+                session("past", engine, rounds=1),
+                hop="engine",
+                start_s=0.05,
+                lane="beside@engine",
+            )
             after = replace(past, name="after")
             triggers = (
                 Stall(session="victim", after_s=0.4, play=(past,), give_up_ratio=3.0),

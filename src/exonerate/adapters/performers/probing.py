@@ -175,15 +175,16 @@ class _ProbeRun:
             for a in trigger.play
             if not is_background(a)
         ]
+        single = [a.name for a in probes if isinstance(a, ProbeSession) and not a.after]
+        # An earlier wait, which was over before anything was sent, may have done without them.
+        self._stage.lanes.want(single)
         async with asyncio.TaskGroup() as group:
             watching = group.create_task(self._play(watches))
             asking = group.create_task(self._ask(trigger, probes, ended))
             await ended.wait()
             watching.cancel()
             # Nor is anything sent for its sake that has waited for others until now.
-            self._stage.lanes.turn_away(
-                a.name for a in probes if isinstance(a, ProbeSession) and not a.after
-            )
+            self._stage.lanes.turn_away(single)
             # Once it was answered, what was asked for its sake would only hold the engine.
             if not self._asked or self.last_was_complete:
                 asking.cancel()
