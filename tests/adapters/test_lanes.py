@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from tests.support.probed import ANSWER, play, server, session
+from tests.support.probed import ANSWER, play, server, session, take_request
 from tests.support.skipped_time import played
 
 from exonerate.core.scene import Event, ProbeSession, Scene, Stall
@@ -30,9 +30,7 @@ async def counting_server(answer_s: float | None) -> AsyncIterator[Busy]:
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             while True:
-                head = await reader.readuntil(b"\r\n\r\n")
-                length = int(head.lower().partition(b"content-length:")[2].split()[0])
-                await reader.readexactly(length)
+                await take_request(reader)
                 busy.now += 1
                 busy.taken += 1
                 busy.most = max(busy.most, busy.now)

@@ -30,6 +30,18 @@ def silent(text: str, fraction: float | None) -> None:
     """No progress is shown."""
 
 
+async def take_request(reader: asyncio.StreamReader) -> int:
+    """Read one request with its body, and say how large that is.
+
+    Raises:
+        IncompleteReadError: there comes no further one.
+    """
+    head = await reader.readuntil(b"\r\n\r\n")
+    length = int(head.lower().partition(b"content-length:")[2].split()[0])
+    await reader.readexactly(length)
+    return length
+
+
 @asynccontextmanager
 async def server(silent_from: int, *, cold_s: float = 0.0) -> AsyncIterator[int]:
     """A server whose connections fall silent at their n-th request; yields its port.
@@ -41,13 +53,7 @@ async def server(silent_from: int, *, cold_s: float = 0.0) -> AsyncIterator[int]
         number = 0
         try:
             while True:
-                head = await reader.readuntil(b"\r\n\r\n")
-                length = next(
-                    int(line.split(b":")[1])
-                    for line in head.lower().split(b"\r\n")
-                    if line.startswith(b"content-length")
-                )
-                await reader.readexactly(length)
+                await take_request(reader)
                 number += 1
                 if number >= silent_from:
                     await reader.read()

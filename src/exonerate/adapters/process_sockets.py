@@ -39,7 +39,7 @@ def _descriptors(pid: int) -> list[str]:
     """What each descriptor of a process leads to; one that is closed meanwhile is left out."""
     folder, found = f"{_PROC}/{pid}/fd", list[str]()
     try:
-        # Ten times a second, for each hop: with paths as objects it would cost three times as much.
+        # Ten times a second, for each hop: with paths as objects it costs more than twice as much.
         entries = os.listdir(folder)  # noqa: PTH208
     except OSError:
         return found

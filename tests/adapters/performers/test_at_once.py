@@ -14,7 +14,7 @@ from random import Random
 from typing import get_args
 
 import pytest
-from tests.support.probed import ANSWER, EVENTS, silent
+from tests.support.probed import ANSWER, EVENTS, silent, take_request
 from tests.support.skipped_time import played
 from tests.support.world import PATH, World, record, start_records
 
@@ -115,9 +115,7 @@ class Hops:
         number = 0
         try:
             while True:
-                head = await reader.readuntil(b"\r\n\r\n")
-                length = int(head.lower().partition(b"content-length:")[2].split()[0])
-                await reader.readexactly(length)
+                length = await take_request(reader)
                 number += 1
                 self.taken[hop] += 1
                 at_s = asyncio.get_running_loop().time()
