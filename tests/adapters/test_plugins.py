@@ -23,7 +23,7 @@ try:
     read = counter_reader()
     seen = read("acme:in_flight 2\\nacme:tokens_out_total 9\\n")
     found = {
-        "slugs": [c.slug for c in plugged.classes], "rules": plugged.rules("locate/6"),
+        "slugs": [c.slug for c in plugged.classes], "rules": plugged.rules("locate/7"),
         "seen": seen, "traits": dict(engine_states().traits("acme")),
     }
 except ExonerateError as error:
@@ -78,7 +78,7 @@ def test_the_example_of_the_documentation_adds_a_class_and_an_engine(tmp_path: P
     found = json.loads(beside(target, "-c", LOOK).stdout)
     assert found == {
         "slugs": ["acme-nightly-limit"],
-        "rules": "locate/6+acme-exonerate-1.2",
+        "rules": "locate/7+acme-exonerate-1.2",
         "seen": ["acme", {"running": 2, "generated_tokens": 9}],
         "traits": {"gauge_lag_s": 5.0},
     }

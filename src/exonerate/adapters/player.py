@@ -12,7 +12,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from exonerate.adapters.headway import Headway
 from exonerate.adapters.lanes import Lanes
+from exonerate.adapters.turns import Turns
 from exonerate.core.instant import NS_PER_S
 from exonerate.core.json_types import JsonObject
 from exonerate.core.ports import Clock, Progress
@@ -59,9 +61,9 @@ class Stage:
     is over."""
     failed_rounds: dict[str, int] = field(default_factory=dict)
     """Sessions that failed, and in which round."""
-    turns: asyncio.Lock = field(default_factory=asyncio.Lock)
-    """Held by the session whose turn it is to send a request."""
+    turns: Turns = field(default_factory=Turns)
     lanes: Lanes = field(default_factory=Lanes)
+    headway: Headway = field(default_factory=Headway)
     first_looks: Mapping[str, asyncio.Event] = field(default_factory=dict)
     """By watcher of sockets: what is set when it has looked for the first time, or is over."""
 
@@ -184,6 +186,7 @@ class _Playing:
             self.stage.emit(activity.name, "failed", {**failure.detail, "why": str(failure)})
         finally:
             self._ended[activity.name].set()
+            self.stage.headway.over(activity.name)
             self.stage.looked(activity.name)
 
     async def _ready(self, activity: Activity) -> bool:

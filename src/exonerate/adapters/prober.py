@@ -63,14 +63,14 @@ async def play_session(
     turn: Turn | None = None,
     place: Place | None = None,
     enough: Enough | None = None,
-    asked: Callable[[], None] = lambda: None,
+    asked: Callable[[int], None] = lambda _round: None,
     answered: Callable[[], None] = lambda: None,
 ) -> None:
     """Send the rounds; `body` is the victim's own request body where the recipe names one.
 
     `enough` is asked after each round whether the rest is still wanted; it may take its time.
     `place` is taken for each round; where it cannot be had any more, the session ends.
-    `asked` is told when a round begins to wait, `answered` when its first token has come or it is
+    `asked` is told which round begins to wait, `answered` when its first token has come or it is
     over.
 
     `on_read` gets every read of every round (round, raw bytes and stamps) for whoever wants to
@@ -164,7 +164,7 @@ class _Session:
         self.turn: Turn | None = None
         self.place: Place | None = None
         self.enough: Enough | None = None
-        self.asked: Callable[[], None] = lambda: None
+        self.asked: Callable[[int], None] = lambda _round: None
         self.answered: Callable[[], None] = lambda: None
         self._address = parse_address(session.url)
         keepalive_s = session.tcp_keepalive_s
@@ -223,7 +223,7 @@ class _Session:
         if self.turn is not None:
             await self.turn.take()
         recorder.begun_ns = self._clock.now()
-        self.asked()
+        self.asked(round_number)
         try:
             async with asyncio.timeout(self._session.deadline_s) as scope:
                 vigil.begin(scope, recorder, round_number)
@@ -294,7 +294,7 @@ class _Session:
         if recorder.token_seen:
             self.answered()
             if self.turn is not None:
-                self.turn.give_back()
+                self.turn.answered()
         if not recorder.finished:
             # A flood must not keep the deadline from ending the round.
             await asyncio.sleep(0)

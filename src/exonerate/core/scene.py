@@ -95,6 +95,8 @@ class ProbeSession:
     """The number of the first round, which decides how long its history is."""
     no_longer_than: tuple[str, ...] = ()
     """End after the round in whose number one of these sessions failed: the rest tells nothing."""
+    behind: str | None = None
+    """Send no later round before that session has sent its own of this number, or is over."""
     in_turn: bool = False
     """Wait with each request until no other session that takes turns waits for its first token."""
     lane: str | None = None

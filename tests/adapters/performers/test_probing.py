@@ -13,6 +13,7 @@ from exonerate.adapters.process_table import ProcessIdentity
 from exonerate.core.deployment.model import Hop
 from exonerate.core.diagnosis.walk_sessions import walks_while_waiting
 from exonerate.core.scene import Event, ProbeSession, Scene, Stall, WatchSockets
+from exonerate.core.wire.exchange_json import exchange_from_json
 
 
 def test_a_stall_starts_the_triggered_probe_while_the_victim_waits() -> None:
@@ -115,6 +116,35 @@ def test_a_comparison_is_not_ahead_of_a_victim_that_waits() -> None:
     events = played(run())
     rounds = [e.data["round"] for e in events if e.activity == "direct" and e.kind == "exchange"]
     assert rounds == [1, 2]
+
+
+def test_a_row_is_never_ahead_of_what_it_is_compared_with() -> None:
+    """However quick it is: what is answered beside a wait must have been sent after it began."""
+
+    async def run() -> Sequence[Event]:
+        async with server(silent_from=4) as edge, server(silent_from=99) as engine:
+            walk = replace(
+                session("walk", edge, rounds=6, deadline_s=9.0), think_s=0.3, in_turn=True
+            )
+            row = replace(session("row", engine, rounds=6), no_longer_than=("walk",), behind="walk")
+            told = Stall(
+                session="walk",
+                after_s=0.3,
+                play=(),
+                give_up_ratio=8.0,
+                look_s=0.4,
+                beside=("engine",),
+            )
+            activities = (walk, replace(row, hop="engine", in_turn=True))
+            return await play(Scene(id="s", why="t", activities=activities, triggers=(told,)))
+
+    exchanges = [exchange_from_json(e.data) for e in played(run()) if e.kind == "exchange"]
+    begun = {(e.session, e.round): e.begun_ns for e in exchanges}
+    # The first ones are sent at the same time.
+    assert all(begun["row", number] >= begun["walk", number] for number in (2, 3, 4))
+    assert ("row", 5) not in begun
+    hung = next(e for e in exchanges if (e.session, e.round) == ("walk", 4))
+    assert hung.given_up == "provisional"
 
 
 def test_without_an_answer_meanwhile_only_the_deadline_ends_the_wait() -> None:

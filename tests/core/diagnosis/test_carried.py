@@ -133,6 +133,28 @@ def test_without_a_reading_before_the_round_nothing_is_said() -> None:
     assert passage(seen, own, own.rounds[0], EDGE, DEPLOYMENT) is None
 
 
+def test_a_process_first_seen_after_the_request_leaves_its_way_unknown() -> None:
+    """What a stranger sends to the next hop is not taken for what the hop sent on."""
+    stranger = {
+        "up": False, "peer": None, "local_port": 8081, "peer_port": 9000, "state": "ESTABLISHED",
+        "received_bytes": REQUEST_BYTES, "sent_bytes": 0, "accepted": True,
+    }  # fmt: skip
+    unread, *later = readings("edge", (), process=True)
+    late = replace(unread, process_seen=False)
+    inner = readings("inner", [stranger], process=False)
+
+    def said(samples: Sequence[SocketSample]) -> tuple[Passage | None, bool]:
+        found = facts([*samples, *inner])
+        own = found.sessions[0]
+        about = (found, own, own.rounds[0], EDGE, DEPLOYMENT)
+        return passage(*about), upstream_in_sight(*about)
+
+    assert said([late, *later]) == (None, False)
+    assert said([unread, *later]) == (Passage("yes", 1), True)
+    unseen = [replace(sample, process_seen=False) for sample in later]
+    assert said([late, *unseen]) == (Passage("yes", 1), True)
+
+
 def test_a_connection_that_no_program_took_is_told_from_one_that_was_read() -> None:
     """The kernel answers for a program that has no descriptor left."""
 

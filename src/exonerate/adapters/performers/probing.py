@@ -22,8 +22,8 @@ from exonerate.core.wire.exchange import Exchange
 from exonerate.core.wire.exchange_json import exchange_from_json, exchange_to_json
 
 BESIDE_POLL_S = 0.1
-ROWS_DONE_S = 3.0
-"""So long may requests that filled a wait go on after it."""
+ROWS_DONE_S = 6.0
+"""So long may requests that filled a wait go on after it: cut short, they would be sent again."""
 SILENT_SHARE = 0.5
 """A round that waits this share of the stall limit already tells others that it waits."""
 
@@ -61,7 +61,7 @@ class ProbePerformer:
         watch = run.watch(trigger) if trigger else None
         place = stage.lanes.place(activity)
         # A wait for whose sake nobody is asked is nobody else's concern.
-        watched = trigger is not None and bool(trigger.play)
+        run.watched = trigger is not None and bool(trigger.play)
         await play_session(
             activity,
             clock=stage.clock,
@@ -73,8 +73,8 @@ class ProbePerformer:
             turn=Turn(stage.turns) if activity.in_turn else None,
             place=place,
             enough=run.enough,
-            asked=run.on_asked if watched else _nothing,
-            answered=run.on_answered if watched else _nothing,
+            asked=run.on_asked,
+            answered=run.on_answered,
         )
         if place is not None and place.turned_away and not run.begun:
             raise ActivityFailed("nothing sent: others were under way in its lane")
@@ -97,6 +97,7 @@ class _ProbeRun:
         self._asked = False
         self._answered = asyncio.Event()
         self.give_up = asyncio.Event()
+        self.watched = False
 
     @property
     def begun(self) -> bool:
@@ -122,6 +123,9 @@ class _ProbeRun:
             waiting = self._stage.waiting.get(name)
             if waiting is not None and waiting.round <= round_number:
                 await waiting.ended.wait()
+        last = self._session.first_round + self._session.rounds - 1
+        if self._session.behind is not None and round_number < last:
+            await self._stage.headway.until_sent(self._session.behind, round_number + 1)
         failed = self._stage.failed_rounds
         return any(failed.get(name, math.inf) <= round_number for name in names)
 
@@ -142,8 +146,10 @@ class _ProbeRun:
         trigger = self._stage.triggers[self._session.name]
         return not self._asked or not trigger.play
 
-    def on_asked(self) -> None:
-        self._answered = self._stage.unanswered[self._session.hop] = asyncio.Event()
+    def on_asked(self, round_number: int) -> None:
+        self._stage.headway.sent(self._session.name, round_number)
+        if self.watched:
+            self._answered = self._stage.unanswered[self._session.hop] = asyncio.Event()
 
     def on_answered(self) -> None:
         self._answered.set()
@@ -319,7 +325,3 @@ class _ProbeRun:
 
     def _exchanges(self) -> list[Exchange]:
         return [exchange_from_json(e.data) for e in self._stage.events if e.kind == "exchange"]
-
-
-def _nothing() -> None:
-    """Nobody watches this session."""

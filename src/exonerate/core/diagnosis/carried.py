@@ -21,6 +21,7 @@ from exonerate.core.deployment.topology import (
     next_hops,
     probeable,
 )
+from exonerate.core.diagnosis.byte_counts import Carried, connections, number_of, onward
 from exonerate.core.diagnosis.facts import Facts, Round, Session, SocketSample
 from exonerate.core.diagnosis.suspect import Observation
 from exonerate.core.instant import NS_PER_S, seconds_between
@@ -32,16 +33,6 @@ REQUEST_BYTES_FRACTION = 0.8
 COPIES = ("request-copies", "several")
 AFTERMATH_NS = NS_PER_S
 """How long after a quick failure the counters may still be read for what went on."""
-
-
-@dataclass(frozen=True, slots=True)
-class Carried:
-    """What one connection has carried so far, in bytes; `peer` is where it leads, if known."""
-
-    request: int = 0
-    answer: int = 0
-    closed: bool = False
-    peer: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +64,7 @@ def passage(
         own = replace(own, crowded=True)
     if own is not None and (own.left != "no" or _proven(facts, session, round_, hop, deployment)):
         return own
-    nexts = [watched.to_next(other) for other in next_hops(deployment, hop.name)]
+    nexts = watched.beyond(hop, deployment)
     for found in nexts:
         if found is not None and found.left != "no":
             return found
@@ -125,17 +116,8 @@ def upstream_in_sight(
     if is_engine(hop):
         return False
     watched = _Watched(facts, session.scene, round_, ())
-    views = [watched.through_process(hop, deployment)]
-    views += [watched.to_next(other) for other in next_hops(deployment, hop.name)]
+    views = [watched.through_process(hop, deployment), *watched.beyond(hop, deployment)]
     return any(found is not None and found.left != "no" for found in views)
-
-
-def carried_bytes(sample: SocketSample, hop: Hop, ours: frozenset[int]) -> dict[str, int]:
-    """Bytes that each connection to the hop has carried so far, both ways; our own are left out."""
-    return {
-        port: carried.request + carried.answer
-        for port, carried in _connections(sample, hop, ours).items()
-    }
 
 
 def read_state(facts: Facts, session: Session, deployment: Deployment) -> str | None:
@@ -209,14 +191,17 @@ class _Watched:
     def through_process(self, hop: Hop, deployment: Deployment) -> Passage | None:
         """Seen on the onward sockets of the hop's own process."""
         return self._judge(
-            hop, lambda sample: _onward(sample) if sample.process_seen else None, deployment
+            hop, lambda sample: onward(sample) if sample.process_seen else None, deployment
         )
+
+    def _last_before(self, hop: Hop) -> Sequence[SocketSample]:
+        """The last reading before the request, or none."""
+        samples = self.facts.sockets.get((self.scene, hop.name), ())
+        return [s for s in samples if s.at_ns <= self.round.exchange.begun_ns][-1:]
 
     def crowded(self, hop: Hop) -> bool:
         """Whether the hop got bytes meanwhile on a connection that is none of ours."""
-        begun = self.round.exchange.begun_ns
-        samples = self.facts.sockets.get((self.scene, hop.name), ())
-        earlier = [s for s in samples if s.at_ns <= begun][-1:]
+        earlier = self._last_before(hop)
         during = _during(self.facts, self.scene, hop.name, self.round)
         base = {port: got for s in earlier for port, got in self._from_others(s, hop)}
         now = ((port, got) for s in during for port, got in self._from_others(s, hop))
@@ -228,10 +213,22 @@ class _Watched:
             if row["local_port"] == hop_port(hop) and client not in self.facts.own_ports:
                 yield client, number_of(row["received_bytes"])
 
+    def beyond(self, hop: Hop, deployment: Deployment) -> list[Passage | None]:
+        """Seen on the connections to each next hop; none where a stranger's could be taken for it.
+
+        So it is where the hop's own process was first looked into when the round was under way:
+        its connections cannot be told from others' by what they had carried before.
+        """
+        earlier = self._last_before(hop)
+        during = _during(self.facts, self.scene, hop.name, self.round)
+        if any(s.process_seen for s in during) and not any(s.process_seen for s in earlier):
+            return []
+        return [self.to_next(other) for other in next_hops(deployment, hop.name)]
+
     def to_next(self, hop: Hop) -> Passage | None:
         """Seen on the connections to the next hop."""
         ours = self.facts.own_ports
-        return self._judge(hop, lambda sample: _connections(sample, hop, ours), None)
+        return self._judge(hop, lambda sample: connections(sample, hop, ours), None)
 
     def _judge(
         self,
@@ -317,41 +314,6 @@ def _known_peer(peer: str | None, deployment: Deployment | None) -> bool:
     return any(peer.endswith(f":{hop_port(hop)}") for hop in deployment.hops)
 
 
-def _onward(sample: SocketSample) -> dict[str, Carried]:
-    """The onward sockets of the hop's process, by their own port."""
-    return {
-        str(row["local_port"]): Carried(
-            request=number_of(row["sent_bytes"]),
-            answer=number_of(row["received_bytes"]),
-            peer=str(row.get("peer")),
-        )
-        for row in sample.rows or ()
-        if row.get("up")
-    }
-
-
-def _connections(sample: SocketSample, hop: Hop, ours: frozenset[int]) -> dict[str, Carried]:
-    """Connections to the hop by the port of their client side; our own are left out.
-
-    Both ends of a connection show on one host; either end's counters will do.
-    """
-    port = hop_port(hop)
-    found: dict[str, Carried] = {}
-    for row in sample.rows or ():
-        at_hop = row["local_port"] == port
-        client_port = number_of(row["peer_port"] if at_hop else row["local_port"])
-        if row.get("up") or client_port in ours or row["state"] == "LISTEN":
-            continue
-        received, sent = number_of(row["received_bytes"]), number_of(row["sent_bytes"])
-        request, answer = (received, sent) if at_hop else (sent, received)
-        known = found.get(str(client_port), Carried())
-        closed = row["state"] in ("TIME_WAIT", "CLOSE")
-        found[str(client_port)] = Carried(
-            max(known.request, request), max(known.answer, answer), known.closed or closed
-        )
-    return found
-
-
 def _held_in_round(facts: Facts, scene: str, round_: Round, hop: Hop) -> str | None:
     exchange = round_.exchange
     samples = facts.sockets.get((scene, hop.name), ())
@@ -361,20 +323,15 @@ def _held_in_round(facts: Facts, scene: str, round_: Round, hop: Hop) -> str | N
     if not earlier or len(during) < 2 or any(s.rows is None for s in [earlier[-1], *during]):
         return None
     ours = facts.own_ports
-    base = _connections(earlier[-1], hop, ours)
+    base = connections(earlier[-1], hop, ours)
     carried = [
         sum(
             max(0, now.answer - base.get(port, Carried()).answer)
-            for port, now in _connections(sample, hop, ours).items()
+            for port, now in connections(sample, hop, ours).items()
         )
         for sample in during
     ]
     return "yes" if len({value for value in carried if value > 0}) >= 2 else "no"
-
-
-def number_of(value: object) -> int:
-    """A counter of a row; 0 where the kernel gave none."""
-    return value if isinstance(value, int) else 0
 
 
 def copies_at_engines(

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 
 from exonerate.core.deployment.model import Deployment, Hop
 from exonerate.core.deployment.topology import hop_named, hop_port, next_hops
-from exonerate.core.diagnosis.carried import REQUEST_BYTES_FRACTION, number_of
+from exonerate.core.diagnosis.byte_counts import number_of
+from exonerate.core.diagnosis.carried import REQUEST_BYTES_FRACTION
 from exonerate.core.diagnosis.facts import Facts, Round, Session, SocketSample
 from exonerate.core.json_types import JsonObject
 

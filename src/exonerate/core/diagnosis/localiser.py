@@ -87,7 +87,7 @@ from exonerate.core.diagnosis.walk_sessions import repeats_in_walks
 from exonerate.core.json_types import JsonObject
 from exonerate.core.scene import Scene
 
-RULES = "locate/6"
+RULES = "locate/7"
 CLEAN_SESSIONS_MIN = 3
 EXPLAINED_BY = {
     "benign-nondeterminism": ("load-text",),

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from exonerate.core.deployment.model import Deployment
 from exonerate.core.diagnosis.axes.axis import flip_name
-from exonerate.core.diagnosis.carried import carried_bytes
+from exonerate.core.diagnosis.byte_counts import carried_bytes
 from exonerate.core.diagnosis.facts import Facts, Outcome, Session
 from exonerate.core.diagnosis.meanwhile import PROGRESS_COUNTERS
 from exonerate.core.instant import seconds_between

@@ -2,8 +2,8 @@
 
 A walk over the number of the request repeats a fault that counts requests on a connection sooner
 than the victim's session does. Where the victim waits anyway, it is sent meanwhile. Walk and row
-take turns, request by request, and a walk is given up only once its row was answered while it
-waited: what had stopped everybody for a moment has let it go by then.
+take turns, request by request, the walk ahead. A walk is given up only once its row was answered
+while it waited: what had stopped everybody for a moment has let it go by then.
 """
 
 from __future__ import annotations
@@ -86,6 +86,7 @@ def walks_while_waiting(row: ProbeSession, past: Hop) -> tuple[ProbeSession, ...
             url=past.url,
             lane=lane_beside(past.name),
             no_longer_than=(here,),
+            behind=here,
         )
         sessions += (walk, beside)
         before = (here, there)

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import math
-import threading
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import nullcontext
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from exonerate.errors import ExonerateError
 from exonerate.frontends.cli.lab_runs import Results, end_running, play_scenario
 from exonerate.lab.durations import estimate_s, recorded_s
+from exonerate.lab.scarce import at_a_time, scarce
 from exonerate.lab.scenario import Template
 from exonerate.report.lab import LabRun, NotRun
 
 Say = Callable[[str], None]
-_network = threading.Lock()
-"""Scenarios that build networks use the same names for them: one at a time."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,18 +49,25 @@ class Queue:
     def left_s(self) -> float:
         """Seconds until the last run will have ended."""
         longest = max(self._left.values(), default=0.0)
-        return max(longest, sum(self._left.values()) / self.jobs)
+        by_need: dict[str, float] = {}
+        for wanted, seconds in self._left.items():
+            for need in scarce(wanted.template):
+                by_need[need] = by_need.get(need, 0.0) + seconds / at_a_time(need)
+        return max(longest, sum(self._left.values()) / self.jobs, *by_need.values())
 
     def play(self) -> None:
         """Play all; what breaks is noted and the others go on."""
         pool = ThreadPoolExecutor(max_workers=self.jobs)
+        # What has to wait for its kind goes first, or it would be left over at the end.
+        waiting = sorted(self.todo, key=lambda wanted: not scarce(wanted.template))
+        running: dict[Future[str], Wanted] = {}
         try:
-            pending = {pool.submit(self._play_one, wanted): wanted for wanted in self.todo}
-            for number, done in enumerate(as_completed(pending), start=1):
-                wanted = pending[done]
-                del self._left[wanted]
-                left = f"{number} of {len(self.todo)}, about {minutes(self.left_s())} left"
-                self.say(f"{wanted.template.id} seed {wanted.seed}: {done.result()} ({left})")
+            while waiting or running:
+                while len(running) < self.jobs and (ready := _ready(waiting, running.values())):
+                    waiting.remove(ready)
+                    running[pool.submit(self._play_one, ready)] = ready
+                for done in wait(running, return_when=FIRST_COMPLETED).done:
+                    self._tell(running.pop(done), done.result())
         except BaseException:
             # Interrupted: what has not begun never begins, what runs ends, and both are waited for.
             pool.shutdown(wait=False, cancel_futures=True)
@@ -72,18 +76,30 @@ class Queue:
         finally:
             pool.shutdown(wait=True)
 
+    def _tell(self, wanted: Wanted, came_to: str) -> None:
+        del self._left[wanted]
+        played = len(self.todo) - len(self._left)
+        left = f"{played} of {len(self.todo)}, about {minutes(self.left_s())} left"
+        self.say(f"{wanted.template.id} seed {wanted.seed}: {came_to} ({left})")
+
     def _play_one(self, wanted: Wanted) -> str:
         template, seed = wanted.template, wanted.seed
-        with _network if template.tables.get("setup") else nullcontext():
-            try:
-                run = play_scenario(template, seed, keep=self.keep, within=self.within)
-            except ExonerateError as error:
-                self.not_run.append(
-                    NotRun(scenario=template.id, seed=seed, why=error.problem, hint=error.hint)
-                )
-                return f"not run: {error.problem}"
+        try:
+            run = play_scenario(template, seed, keep=self.keep, within=self.within)
+        except ExonerateError as error:
+            self.not_run.append(
+                NotRun(scenario=template.id, seed=seed, why=error.problem, hint=error.hint)
+            )
+            return f"not run: {error.problem}"
         self.results.add(run)
         return outcome(run)
+
+
+def _ready(waiting: Iterable[Wanted], running: Iterable[Wanted]) -> Wanted | None:
+    """The first run that waits and can go beside those that run; None if none can."""
+    taken = [need for wanted in running for need in scarce(wanted.template)]
+    full = {need for need in taken if taken.count(need) >= at_a_time(need)}
+    return next((w for w in waiting if not full & scarce(w.template)), None)
 
 
 def outcome(run: LabRun) -> str:

@@ -208,8 +208,15 @@ def _control(
     if walk.what not in COMPARED or not past:
         return []
     session = _session(deployment, past[0], shape, walk, seed)
-    together = (walk_name(walk.what, hop.name),)
-    return [replace(session, name=beside_name(past[0].name, hop.name), no_longer_than=together)]
+    name = walk_name(walk.what, hop.name)
+    return [
+        replace(
+            session,
+            name=beside_name(past[0].name, hop.name),
+            no_longer_than=(name,),
+            behind=name,
+        )
+    ]
 
 
 def _session(deployment: Deployment, hop: Hop, shape: Shape, walk: Walk, seed: int) -> ProbeSession:
