@@ -21,8 +21,8 @@ OURS = frozenset({5001})
 def row(local_port: int, peer_port: int, **more: Any) -> dict[str, Any]:
     """One socket; it has sent 300 bytes and received 100 unless told otherwise."""
     plain = {
-        "local_port": local_port, "peer_port": peer_port, "state": "ESTABLISHED", "up": False, "peer": None,
-        "sent_bytes": 300, "received_bytes": 100,
+        "local_port": local_port, "peer_port": peer_port, "state": "ESTABLISHED",
+        "up": False, "peer": None, "sent_bytes": 300, "received_bytes": 100,
     }  # fmt: skip
     return plain | more
 
