@@ -52,6 +52,17 @@ def test_the_summary_counts_points_and_false_accusations() -> None:
     assert summary([])["score"] is None
 
 
+def test_the_time_is_told_with_and_without_the_scenario_s_own_timers() -> None:
+    """Who waits for a timer of 12 s has not been slow for 12 s."""
+    runs = [run(elapsed_s=20.0), run(seed=2, elapsed_s=40.0, timers_s=12.0)]
+    figures = summary(runs)
+    assert (figures["median_s"], figures["median_less_timers_s"]) == (30.0, 24.0)
+    assert "median 30.0 s (24.0 s less the scenarios' own timers)" in " ".join(
+        lab_text(LabReport(runs=runs)).split()
+    )
+    assert summary([])["median_less_timers_s"] is None
+
+
 def test_the_most_that_was_under_way_beside_the_victim_is_said() -> None:
     """Over all runs of which it is known; of rows of before there is no word."""
     assert "at most 2 more than the victim's own" in lab_text(
